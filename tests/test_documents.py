@@ -32,6 +32,7 @@ import grv
 from grv.backends.protocols import Problem
 from grv.backends.verifiers.checks import KINDS
 from grv.backends.verifiers.pool import CheckVerifier
+from grv.backends.verifiers.proofs import provers
 from grv.logs.readers import OPTIONAL, REQUIRED
 from support.commands import here
 from support.servers import FaultyServer
@@ -259,6 +260,9 @@ def shown_checks() -> list[Any]:
 @pytest.mark.parametrize("record", shown_checks())
 def test_of_the_candidates_of_a_shown_check_the_first_passes(record: dict[str, Any]) -> None:
     shown = Problem(record["problem"], check=record["check"])
+    system = shown.check.get("system")
+    if system is not None and isinstance(missing := provers.installed()[system], str):
+        pytest.skip(missing)
     with CheckVerifier(workers=1, allow_commands=True) as verifier:
         verdicts = [verifier.find(shown, text).verdict.value for text in record["candidates"]]
     assert verdicts == ["passed", "failed"]

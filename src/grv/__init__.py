@@ -29,6 +29,7 @@ Everything else has one door:
     grv.scorers     scores: Logprob, Length, Judge, Reward, Trained
     grv.verifiers   verdicts: Checks runs programs, compares answers, asks servers and people
     grv.policies    what to do next: Balanced, Learning, Fixed, ...; Pool, for your own
+    grv.schedules   which of many problems is next: LeastSpent, InOrder, ...
     grv.prices      dollars: Prices, Meter, Usage
     grv.runtime     how calls are made: Calls; SolveOptions, Progress
     grv.ledger      the record of everything paid for: open_ledger
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from . import prices as prices
     from . import report as report
     from . import runtime as runtime
+    from . import schedules as schedules
     from . import scorers as scorers
     from . import serve as serve
     from . import testing as testing
@@ -99,6 +101,7 @@ DOORS = (
     "prices",
     "report",
     "runtime",
+    "schedules",
     "scorers",
     "serve",
     "testing",

@@ -152,14 +152,19 @@ def json_lines(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
         for number, line in enumerate(_read(file, path), 1):
             if not line.strip():
                 continue
-            try:
-                record = parse_json(line)
-            except ValueError as error:
-                raise LogError(f"not a line of JSON: {error}", path=path, line=number) from error
-            if not isinstance(record, dict):
-                message = f"a line must be an object, not {_kind_of(record)}"
-                raise LogError(message, path=path, line=number)
-            yield number, record
+            yield number, json_record(line, path, number)
+
+
+def json_record(line: bytes, path: str, number: int) -> dict[str, Any]:
+    """The record of a line; a `LogError` names its place."""
+    try:
+        record = parse_json(line)
+    except ValueError as error:
+        raise LogError(f"not a line of JSON: {error}", path=path, line=number) from error
+    if not isinstance(record, dict):
+        message = f"a line must be an object, not {_kind_of(record)}"
+        raise LogError(message, path=path, line=number)
+    return record
 
 
 def _read(file: IO[bytes] | gzip.GzipFile, path: str) -> Iterator[bytes]:

@@ -9,7 +9,14 @@ import typer
 from typer.testing import CliRunner
 
 from grv.apps.doctor import doctor
-from grv.testing.servers import FakeAnthropic, FakeGemini, FakeOpenai, FakeResponses, FakeServer
+from grv.testing.servers import (
+    FakeAnthropic,
+    FakeGemini,
+    FakeOpenai,
+    FakeResponses,
+    FakeServer,
+    FakeText,
+)
 from support.commands import here, refuses
 
 app = typer.Typer()
@@ -64,6 +71,7 @@ ALL |= {"cost": False, "cancel": None}
             1,
         ),
         ("gemini", FakeGemini(answered), {}, 1),
+        ("openai-text", FakeText(answered), {"schema": False}, 2),
         (
             "gemini",
             FakeGemini(answered, refuses=["candidateCount", "responseLogprobs"]),

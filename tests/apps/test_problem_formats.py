@@ -14,6 +14,8 @@ from grv.apps import cli
 from grv.backends.problems.files import read_examples
 from grv.backends.problems.yaml_files import parse_yaml
 from grv.backends.protocols import Problem
+from grv.backends.verifiers.languages.toolchains import installed
+from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError
 
 
@@ -338,6 +340,133 @@ def test_nemo_gym_by_its_fields(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert said in out
 
 
+HEADER = "import Mathlib\nimport Aesop\n\nopen BigOperators Real Nat\n"
+CLAIM = "theorem sum_two (a b : ℕ) (h : a = b) :\n    a + b = 2 * b"
+
+
+def test_lean_in_three_layouts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = lines(
+        tmp_path / "minif2f.jsonl",
+        {
+            "name": "sum_two",
+            "split": "valid",
+            "informal_prefix": "/-- Show that the sum is $2b$.-/\n",
+            "formal_statement": f"{CLAIM} := by\n",
+            "goal": "⊢ a + b = 2 * b",
+            "header": HEADER,
+        },
+        {
+            "id": "Rudin|exercise_1_1a",
+            "nl_statement": "The sum is even.",
+            "lean4_src_header": "import Mathlib",
+            "lean4_formalization": f"open Nat\n\n{CLAIM} :=\nsorry",
+        },
+        {"name": "putnam_1", "lean4_statement": f"import Mathlib\n\n{CLAIM} :=\nsorry"},
+        {
+            "name": "putnam_2",
+            "lean4_statement": f"import Mathlib\nabbrev answer : ℕ := sorry\n{CLAIM} :=\nsorry",
+        },
+        {"name": "a definition", "header": HEADER, "formal_statement": "def f := 1"},
+        {"name": "text", "formal_statement": 'theorem f : "a" = "a" := by sorry'},
+    )
+    found = made(tmp_path, "lean", file)
+    theories = {name: problem.check["theory"] for name, (problem, _) in found.items()}
+    assert theories == {
+        "sum_two": HEADER.strip(),
+        "Rudin|exercise_1_1a": "import Mathlib\nopen Nat",
+        "putnam_1": "import Mathlib",
+    }
+    for problem, _ in found.values():
+        assert problem.check["system"] == "lean"
+        assert problem.check["statement"] == CLAIM
+        assert problem.prompt.endswith(f"{CLAIM} := by\n")
+    assert found["sum_two"][0].question == "Show that the sum is $2b$."
+    out = capsys.readouterr().out
+    for said in ("an answer is to be found", "no theorem", "must not have strings"):
+        assert said in out
+
+
+def test_theorems_of_nemo_gym(tmp_path: Path) -> None:
+    file = lines(
+        tmp_path / "proofs.jsonl",
+        gym(name="sum_two", header=HEADER, formal_statement=f"{CLAIM} := by\n  sorry"),
+    )
+    ((problem, _),) = made(tmp_path, "nemo-gym", file).values()
+    assert problem.id == "sum_two"
+    assert problem.messages
+    assert (problem.check["kind"], problem.check["statement"]) == ("proof", CLAIM)
+
+
+DOUBLE: dict[str, Any] = {
+    "name": "HumanEval_900_double",
+    "doctests": "transform",
+    "original": "HumanEval_900_double.py",
+    "prompt_terminology": "reworded",
+}
+CPP = {
+    **DOUBLE,
+    "language": "cpp",
+    "prompt": "#include<assert.h>\n#include<stdio.h>\n#include<stdlib.h>\n// Twice a number.\n"
+    "long twice(long n) {\n",
+    "tests": "}\nint main() {\n    auto candidate = twice;\n    assert(candidate((2)) == (4));\n"
+    "    assert(candidate((-3)) == (-6));\n}\n",
+    "stop_tokens": ["\n}"],
+}
+JS = {
+    **DOUBLE,
+    "language": "js",
+    "prompt": "//Twice a number.\nfunction twice(n){\n",
+    "tests": "const assert = require('node:assert');\n\n\nfunction test() {\n"
+    "  let candidate = twice;\n  assert.deepEqual(candidate(2),4);\n}\n\ntest();",
+    "stop_tokens": ["\nfunction ", "\n/*", "\n//", "\nconsole.log"],
+}
+RUST = {
+    **DOUBLE,
+    "language": "rs",
+    "prompt": "/// Twice a number.\nfn twice(n: isize) -> isize {\n",
+    "tests": "}\n\nfn main() {\n    let candidate = twice;\n    assert_eq!(candidate(2), 4);\n}\n",
+    "stop_tokens": ["\n}"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("record", "right", "wrong", "early"),
+    [
+        (CPP, "    return 2 * n;\n}\n\nint other() {", "    return n + 2;", "    exit(0);"),
+        (JS, "  return 2 * n;\n}\nconsole.log(twice(1))", "  return n;\n}", "  process.exit(0)\n}"),
+        (RUST, "    n + n\n}\n", "    n\n}", "    std::process::exit(0)\n}"),
+    ],
+    ids=["cpp", "js", "rs"],
+)
+def test_programs_of_multipl_e(
+    tmp_path: Path, record: dict[str, Any], right: str, wrong: str, early: str
+) -> None:
+    ((problem, _),) = made(tmp_path, "multipl-e", lines(tmp_path / "h.jsonl", record)).values()
+    assert problem.id == f"HumanEval_900_double/{record['language']}"
+    assert problem.prompt == record["prompt"]
+    missing = installed()[problem.check["language"]]
+    if isinstance(missing, str):
+        pytest.skip(missing)
+    whole = f"Here it is.\n```\n{record['prompt']}{right}\n```\n"
+    with CheckVerifier(workers=1) as verifier:
+        found = [verifier.find(problem, text) for text in (right, whole, wrong, early)]
+    assert [each.verdict.value for each in found] == ["passed", "passed", "failed", "failed"]
+
+
+def test_what_multipl_e_needs_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    others = [{**CPP, "language": language} for language in ("java", "go_test.go", "lua")]
+    found = made(tmp_path, "multipl-e", lines(tmp_path / "h.jsonl", CPP, *others))
+    assert len(found) == 1
+    out = capsys.readouterr().out
+    for said in (
+        "java: needs the library javatuples",
+        "needs go test",
+        "lua: no check of kind run",
+    ):
+        assert said in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "record", "said"),
     [
@@ -350,6 +479,10 @@ def test_nemo_gym_by_its_fields(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (("apps",), contest(question=3), "field question is missing"),
         (("codecontests",), {**CONTEST, "public_tests": 3}, "public_tests must have the lists"),
         (("codecontests",), {**CONTEST, "checker": 3}, "field checker must be the text"),
+        (("lean",), {"name": "a"}, "there is none of the fields formal_statement"),
+        (("lean",), {"name": "a", "formal_statement": 3}, "formal_statement is missing or"),
+        (("multipl-e",), {**CPP, "tests": None}, "field tests is missing"),
+        (("multipl-e",), {**CPP, "stop_tokens": "}"}, "field stop_tokens must be a list"),
         (("nemo-gym",), {"expected_answer": "1"}, "responses_create_params is missing"),
     ],
 )

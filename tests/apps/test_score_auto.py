@@ -144,18 +144,26 @@ def test_a_run_of_the_former_default_goes_on_and_pays_nothing_twice() -> None:
         assert server.made == paid
 
 
+WITHOUT = {
+    "openai": {"logprobs": False, "most": 1},
+    "anthropic": {},
+}
+
+
 @pytest.mark.slow
-def test_a_killed_run_goes_on_with_the_scores_that_it_started_with() -> None:
+@pytest.mark.parametrize("name", WITHOUT)
+def test_a_killed_run_goes_on_with_the_scores_that_it_started_with(name: str) -> None:
     """Killed while a problem with a trained score is searched."""
     write(12)
-    with FakeOpenai(slow, logprobs=False, most=1) as server:
-        process = start(*command("openai", server))
+    kinds = {"openai": FakeOpenai, "anthropic": FakeAnthropic}
+    with kinds[name](slow, **WITHOUT[name]) as server:
+        process = start(*command(name, server))
         while process.poll() is None and not (trained() and unfinished()):
             time.sleep(0.02)
         process.send_signal(signal.SIGKILL)
         ended(process)
         before = entries()
-        assert solve("openai", server).code == 0
+        assert solve(name, server).code == 0
     after = entries()
     for old, new in zip(before, after, strict=False):
         assert list(new[: len(old)]) == list(old), "nothing is written again"

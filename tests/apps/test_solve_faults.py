@@ -197,7 +197,9 @@ def test_when_attempts_are_spent_the_problem_fails_and_the_others_go_on(
     with FaultyServer(script, text=text) as server:
         ran = solve(tmp_path, server, "--patience", 0, "--width", 1)
         assert ran.code == 1
-        assert ran.err == f"grv: problem bad failed: status {fault.code}: {fault.message}\n"
+        advice = "; shorten the prompt, or leave this problem out" if fault.code == 400 else ""
+        said = f"grv: problem bad failed: status {fault.code}: {fault.message}{advice}\n"
+        assert ran.err == said
         tried = Counter(r.body["seed"] for r in server.received if "bad" in r.prompt)
         assert set(tried.values()) == {attempts}
         found = {record["problem"]: record for record in records(tmp_path / "out")}

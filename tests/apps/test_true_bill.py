@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from grv.backends.protocols import NOTHING, Problem, Usage
+from grv.backends.scorers.bounded import Effort
 from grv.runtime.prices import Meter, Prices, Server
 from grv.testing.servers import (
     FakeAnthropic,
@@ -17,6 +18,7 @@ from grv.testing.servers import (
     FakeOpenai,
     FakeResponses,
     FakeServer,
+    FakeText,
 )
 from grv.testing.servers import Fault as Trouble
 from support.commands import here as grv
@@ -36,7 +38,9 @@ KINDS: dict[str, type[FakeServer]] = {
     "responses": FakeResponses,
     "anthropic": FakeAnthropic,
     "gemini": FakeGemini,
+    "openai-text": FakeText,
 }
+JUDGES = [name for name in KINDS if name != "openai-text"]  # it has no chats
 JUDGE = {"prompt": 2.0, "completion": 8.0}
 every = pytest.mark.parametrize("name", KINDS)
 LEDGER = "out.ledger"
@@ -137,7 +141,13 @@ def trouble(number: int) -> Trouble | None:
     return kinds.get(number % 11)
 
 
-def charging(name: str) -> FakeServer:
+def scaled(factor: float) -> dict[str, float]:
+    """The prices of the model, times a factor."""
+    prices: dict[str, float] = tomllib.loads(PRICES)["m"]
+    return {kind: price * factor for kind, price in prices.items()}
+
+
+def charging(name: str, factor: float = 1) -> FakeServer:
     """A server of a dialect that charges for cached, written and reasoning tokens.
 
     It makes one candidate per request.
@@ -146,10 +156,10 @@ def charging(name: str) -> FakeServer:
         lambda prompt, index: "so it is " + "or " * (index % 7) + str(index),
         model="m",
         refuses=["n", "candidateCount"],
-        thinks=3,
+        thinks=0 if name == "openai-text" else 3,
         cached=2,
         written=0 if name == "gemini" else 1,
-        prices=tomllib.loads(PRICES)["m"],
+        prices=scaled(factor),
         faults=trouble,
     )
 
@@ -167,7 +177,12 @@ def bill_of(folder: Path, name: str, calls: int) -> None:
     assert server.charged_in_vain > 0
     assert sum(record["lost"].get("generate", 0) for record in records) > 0
     for counted in ("cached_tokens", "reasoning_tokens"):
-        assert sum(record["usage"][counted] for record in records) > 0
+        is_counted = counted == "cached_tokens" or name != "openai-text"
+        assert (sum(record["usage"][counted] for record in records) > 0) == is_counted
+    print(  # with -s, the figures of a soak
+        f"{name}: {len(server.received)} requests, charged {server.charged:.6f}, reported"
+        f" {reported:.6f}, charged in vain {server.charged_in_vain:.6f} dollars"
+    )
 
 
 @every
@@ -181,19 +196,45 @@ def test_the_dollars_of_each_dialect_over_many_calls(tmp_path: Path, name: str) 
     bill_of(tmp_path, name, 2000)
 
 
-@pytest.mark.slow
-@every
-def test_a_budget_in_dollars_holds_in_each_dialect(tmp_path: Path, name: str) -> None:
-    options = ("--costs", "measured", "--prices", tmp_path / "prices.toml")
-    with charging(name) as server:
+def budget_of(folder: Path, name: str, dollars: float, factor: float, *more: object) -> int:
+    """Spend a budget in a dialect, at prices times a factor; return the number of requests."""
+    table = "".join(f"{kind} = {price}\n" for kind, price in scaled(factor).items())
+    (folder / "scaled.toml").write_text(f'["m"]\n{table}')
+    options = ("--costs", "measured", "--prices", folder / "scaled.toml")
+    with charging(name, factor) as server:
         ran = solve(
-            tmp_path, server, 40, *options, "--total-budget", "0.05usd", generator=f"{name}:m"
+            folder,
+            server,
+            200,
+            *options,
+            "--total-budget",
+            f"{dollars:g}usd",
+            *more,
+            generator=f"{name}:m",
         )
     assert ran.code == 1, ran.err
     charged = server.charged + server.charged_in_vain
-    assert 0.01 < charged <= 0.05
-    reported = sum(record["usage"]["dollars"] for record in answers(tmp_path))
+    assert dollars / 10 < charged <= dollars
+    reported = sum(record["usage"]["dollars"] for record in answers(folder))
     assert reported == pytest.approx(server.charged, abs=1e-9)
+    print(
+        f"{name}: {len(server.received)} requests, a budget of {dollars:g}, charged"
+        f" {server.charged:.6f}, reported {reported:.6f}, charged in vain"
+        f" {server.charged_in_vain:.6f} dollars"
+    )
+    return len(server.received)
+
+
+@pytest.mark.slow
+@every
+def test_a_budget_in_dollars_holds_in_each_dialect(tmp_path: Path, name: str) -> None:
+    budget_of(tmp_path, name, 0.05, 1)
+
+
+@pytest.mark.soak
+@every
+def test_a_budget_of_5_dollars_holds_over_many_calls(tmp_path: Path, name: str) -> None:
+    assert budget_of(tmp_path, name, 5, 4, "--policy", "fixed(16, 1)") >= 2000
 
 
 def test_a_budget_in_dollars_covers_lost_calls_too(tmp_path: Path) -> None:
@@ -252,8 +293,11 @@ def test_a_known_model_needs_no_numbers(tmp_path: Path) -> None:
     assert "--max-tokens N is enough" in unbounded.err
     judged = ("--max-tokens", "100", "--score", "judge:gpt-4o-mini")
     scored = grv(*asked, "--generator", "openai:gpt-4o-mini", *judged)
-    assert scored.code == 2
-    assert "needs --most G,V" in scored.err
+    assert scored.code == 0, scored.err
+    second = ("--max-tokens", "100", "--score", "cascade(length, judge:gpt-4o-mini, top=4)")
+    twice = grv(*asked, "--generator", "openai:gpt-4o-mini", *second)
+    assert twice.code == 2
+    assert "needs --most G,V" in twice.err
     several = ("--generator", "a=openai:gpt-4o-mini", "--generator", "b=openai:gpt-4o")
     named = [each for each in asked if each not in ("--costs", "measured")]
     costs = ("--costs", "a=measured", "--costs", "b=measured", "--max-tokens", "100")
@@ -273,11 +317,90 @@ def test_the_reserve_is_at_least_what_a_call_can_cost() -> None:
     assert Meter(timed, "m").highest([problem], 50) is None
 
 
+def test_the_reserve_for_a_judge_covers_what_it_reads_and_says() -> None:
+    judge = Meter(Prices({"j": {"prompt": 1.0, "completion": 3.0}}), "j")
+    prices = Prices({"m": {"prompt": 1.0, "completion": 2.0}})
+    meter = Meter(prices, "m", scorers={"score": judge})
+    effort = Effort(calls=2, own_bytes=100, answer_tokens=1025)
+    most = meter.highest([Problem("p", "x" * 50)], 10, effort)
+    assert most is not None
+    assert most.generate == pytest.approx((250 * 1.0 + 10 * 2.0) / 1e6)
+    assert most.score == pytest.approx((2 * (250 + 80 + 100) * 1.0 + 1025 * 3.0) / 1e6)
+    unknown = Meter(prices, "m", scorers={"score": Meter(model="k")})
+    assert unknown.highest([Problem("p", "x")], 10, effort) is None
+
+
+def test_a_judge_without_a_price_is_named(tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text(PRICES)
+    asked: list[object] = ["solve", problems(tmp_path, 1), "-o", tmp_path / "out", "--dry-run"]
+    asked += ["--generator", "openai:m", "--base-url", "http://127.0.0.1:1/v1"]
+    asked += ["--prices", tmp_path / "prices.toml", "--costs", "measured", "--max-tokens", 9]
+    ran = grv(*asked, "--total-budget", "5usd", "--score", "judge:other")
+    assert ran.code == 2
+    assert "the price of other, which scores, is unknown" in ran.err
+
+
+def test_an_interface_with_a_limit_of_its_own_needs_no_other(tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text(PRICES)
+    asked: list[object] = ["solve", problems(tmp_path, 1), "-o", tmp_path / "out", "--dry-run"]
+    asked += ["--base-url", "http://127.0.0.1:1", "--prices", tmp_path / "prices.toml"]
+    asked += ["--costs", "measured", "--total-budget", "5usd", "--generator"]
+    assert grv(*asked, "anthropic:m").code == 0
+    assert grv(*asked, "gemini:m").code == 2
+
+
+def both_prices(folder: Path) -> Path:
+    """Prices of the generator's model and of the judge's."""
+    path = folder / "both.toml"
+    path.write_text(PRICES + '["j"]\nprompt = 2.0\ncompletion = 8.0\n')
+    return path
+
+
 @pytest.mark.slow
-@every
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_budget_in_dollars_holds_with_a_judge(tmp_path: Path, name: str) -> None:
+    """Both servers lose answers that they charge for."""
+    judge = KINDS[name](
+        lambda prompt, index: "70",
+        model="j",
+        prices=JUDGE,
+        refuses=["logprobs", "responseLogprobs", "include"],
+        faults=trouble,
+    )
+    with charging("anthropic") as server, judge:
+        scored = ("--score", f"judge:{name}:j", "--score-url", judge.url, "--costs", "measured")
+        budget = ("--prices", both_prices(tmp_path), "--total-budget", "1usd")
+        ran = solve(tmp_path, server, 40, *budget, *scored, generator="anthropic:m")
+    assert ran.code == 1, ran.err
+    records = answers(tmp_path)
+    charged = server.charged + server.charged_in_vain + judge.charged + judge.charged_in_vain
+    assert 0.01 < charged <= 1
+    assert judge.charged_in_vain > 0
+    reported = sum(record["usage"]["dollars"] for record in records)
+    assert reported <= server.charged + judge.charged + 1e-9
+
+
+@pytest.mark.slow
+def test_a_candidate_that_the_reserve_does_not_cover_is_not_judged(tmp_path: Path) -> None:
+    with (
+        KINDS["openai"](
+            lambda prompt, index: "x" * 400, model="m", prices={"prompt": 3.0, "completion": 15.0}
+        ) as server,
+        KINDS["openai"](lambda prompt, index: "70", model="j", prices=JUDGE) as judge,
+    ):
+        scored = ("--score", "judge:j", "--score-url", judge.url, "--costs", "measured")
+        budget = ("--prices", both_prices(tmp_path), "--total-budget", "0.2usd")
+        more = ("--policy", "fixed(3, 1)")
+        ran = solve(tmp_path, server, 1, *budget, *scored, *more)
+    assert not judge.received  # 400 bytes, and --max-tokens is 40
+    assert "it is too long for what the budget in dollars reserves: give --most G,V" in ran.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", JUDGES)
 def test_what_a_judge_costs_is_part_of_the_bill(tmp_path: Path, name: str) -> None:
     """The generator and the judge are of different providers, with prices of their own."""
-    (tmp_path / "both.toml").write_text(PRICES + '["j"]\nprompt = 2.0\ncompletion = 8.0\n')
+    both_prices(tmp_path)
     judge = KINDS[name](lambda prompt, index: "70", model="j", prices=JUDGE, refuses=["logprobs"])
     with charging("anthropic") as server, judge:
         options = ("--policy", "fixed(3, 1)", "--prices", tmp_path / "both.toml")
@@ -303,6 +426,16 @@ def test_a_meter_is_read_as_it_was_written() -> None:
     used = Usage(prompt_tokens=1_000_000)
     assert meter.dollars("score", used) == pytest.approx(2.0)
     assert meter.dollars("score", NOTHING) == 0.0
+
+
+def test_a_model_that_verifies_has_no_known_bound() -> None:
+    meter = Meter(Prices({"m": {"prompt": 1.0, "completion": 2.0}}), "m")
+    plain = {"kind": "math", "answer": "4"}
+    judge = {"kind": "judge", "model": "openai:j"}
+    both = {"kind": "first", "checks": [plain, judge]}
+    for check in (judge, both):
+        assert meter.highest([Problem("p", "x", check)], 50) is None
+    assert meter.highest([Problem("p", "x", plain)], 50) is not None
 
 
 def test_an_image_has_no_known_bound() -> None:

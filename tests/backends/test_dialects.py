@@ -26,7 +26,7 @@ from grv.testing.servers import (
     FakeResponses,
     FakeServer,
 )
-from support.servers import FaultyServer, Status
+from support.servers import FaultyServer, Say, Status
 
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
 PROBLEM = Problem("sum", "What is two and two?")
@@ -518,3 +518,67 @@ def test_an_answer_that_is_cut_off_counts_as_paid(name: str) -> None:
         made(name, server)
     assert not caught.value.unpaid
     assert not caught.value.final
+
+
+@every
+def test_a_candidate_whose_tokens_ran_out_says_so(name: str) -> None:
+    with KINDS[name](lambda prompt, index: "so " * 30) as server:
+        (cut,), _ = made(name, server, max_tokens=20)
+        (whole,), _ = made(name, server, max_tokens=30)
+    assert (cut.is_cut, len(cut.text.split())) == (True, 20)
+    assert not whole.is_cut
+
+
+def failed(body: str) -> GeneratorError:
+    """The error of a call to a chat server that answers this."""
+    with FaultyServer([Say(body)]) as server:
+        asked = generator("openai:fake", base_url=server.url, sampling=Sampling())
+
+        async def run() -> None:
+            try:
+                await asked.generate(PROBLEM, 8)
+            finally:
+                await asked.aclose()  # type: ignore[attr-defined]
+
+        with pytest.raises(GeneratorError) as caught:
+            asyncio.run(run())
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"), [(429, "wait"), (502, "wait"), (402, "stop"), (0, "call")]
+)
+def test_an_error_within_an_answer_counts_like_its_status(code: int, fault: str) -> None:
+    error = failed(f'{{"error": {{"message": "Provider returned error", "code": {code}}}}}')
+    assert str(error) == "an error instead of an answer: Provider returned error"
+    assert (error.fault, error.unpaid) == (fault, False)
+
+
+def test_a_failed_call_says_how_many_candidates_it_asked_for() -> None:
+    assert failed("{}").at_most == 8
+
+
+def test_models_that_think_have_their_own_temperature() -> None:
+    with FakeAnthropic(thinks=3) as server:
+        _, asked = made("anthropic", server, effort="low", temperature=0.7)
+        made("anthropic", server, effort="none", temperature=0.7)
+        assert [body.get("temperature") for body in server.bodies] == [None, 0.7]
+    assert not asked.notices
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_address_with_the_path_of_requests(name: str) -> None:
+    with KINDS[name]() as server:
+        made(name, server)
+        path = server.received[0].path.removeprefix(server.prefix)
+        asked = generator(f"{name}:fake", base_url=f"{server.url}{path}", sampling=Sampling())
+
+        async def run() -> None:
+            try:
+                await asked.generate(PROBLEM, 1)
+            finally:
+                await asked.aclose()  # type: ignore[attr-defined]
+
+        with pytest.raises(GeneratorError) as caught:
+            asyncio.run(run())
+    assert caught.value.hint == f"leave {path} out of the address: grv adds it"

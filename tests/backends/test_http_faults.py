@@ -24,6 +24,9 @@ async def failed(url: str) -> GeneratorError:
     return caught.value
 
 
+HINTED = (Status(413), Drop(midway=True), Say())  # faults of one call, with advice
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("fault", "kind", "unpaid"),
@@ -53,7 +56,7 @@ async def test_responses(fault: Scripted, kind: Fault, unpaid: bool) -> None:
         error = await failed(server.url)
         assert (error.fault, error.unpaid) == (kind, unpaid)
         assert error.place == server.root.removeprefix("http://")
-        assert bool(error.hint) == (kind == "stop")
+        assert bool(error.hint) == (kind == "stop" or fault in HINTED)
 
 
 @pytest.mark.anyio
@@ -89,12 +92,37 @@ def test_a_refused_parameter_stops_the_run_but_a_long_prompt_does_not(
 ) -> None:
     cause = of_response(400, json.dumps({"error": error}), {}, BODY)
     if name is None:
-        assert cause == Cause("call", final=True, unpaid=True)
+        is_long = "too long" in error["message"] or "context length" in error["message"]
+        hint = "shorten the prompt, or leave this problem out" if is_long else ""
+        assert cause == Cause("call", final=True, unpaid=True, hint=hint)
     else:
+        omit = f"--{name.replace('_', '-')}" if name in ("temperature", "max_tokens") else "it"
         assert (cause.fault, cause.hint) == (
             "stop",
-            f"the server refuses {name}: change or omit it",
+            f"the server refuses {name}: change or omit {omit}",
         )
+
+
+def test_a_parameter_within_an_object_stops_the_run() -> None:
+    message = "it has a maxOutputTokens value of 9 but the supported range is from 1 to 8"
+    sent = {"contents": [], "generationConfig": {"maxOutputTokens": 9}}
+    cause = of_response(400, json.dumps({"error": {"message": message}}), {}, sent)
+    assert cause.fault == "stop"
+    assert cause.hint == "the server refuses maxOutputTokens: change or omit --max-tokens"
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "vendor/m is not a valid model ID"),
+        (400, "Invalid model name passed in model=m"),
+        (410, "the model is retired"),
+    ],
+)
+def test_an_unknown_model_stops_the_run_whatever_the_status(status: int, message: str) -> None:
+    cause = of_response(status, json.dumps({"error": {"message": message}}), {}, BODY)
+    assert (cause.fault, cause.unpaid) == ("stop", True)
+    assert cause.hint == "check the name of the model and the address of the server"
 
 
 @pytest.mark.parametrize("body", ["", "null", "[1]", "<html>", '{"error": null}', '{"error": [2]}'])

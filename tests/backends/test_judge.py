@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from grv.backends.models import Models
 from grv.backends.protocols import Draft, Problem, Score
 from grv.backends.scorers.judge import JudgeScorer
 from grv.core.errors import ScorerError, UsageError
@@ -235,3 +236,24 @@ def test_its_repr_shows_no_secret() -> None:
     judge = JudgeScorer("m", base_url="http://me:pass@host/v1")
 
     assert repr(judge) == "JudgeScorer('m', base_url='http://host/v1')"
+
+
+@pytest.mark.parametrize(
+    ("generator", "score", "score_url", "whole", "url"),
+    [
+        ("openai:g", "judge:m", None, "judge:openai:m", "http://h"),
+        ("anthropic:g", "judge:m", None, "judge:anthropic:m", "http://h"),
+        ("gemini:g", "judge:m", "http://j", "judge:m", "http://j"),
+        ("responses:g", "judge:openai:m", None, "judge:openai:m", "http://h"),
+        ("openai-text:g", "judge:m", None, "judge:m", "http://h"),
+        ("openai-text:g", "judge:openai:m", None, "judge:openai:m", "http://h"),
+        ("anthropic:g", "judge:gemini:m", None, "judge:gemini:m", None),
+        ("my.py:f", "judge:anthropic:m", None, "judge:anthropic:m", None),
+        ("anthropic:g", "length", None, "length", "http://h"),
+    ],
+)
+def test_a_judge_has_the_interface_and_the_server_of_the_generator(
+    generator: str, score: str, score_url: str | None, whole: str, url: str | None
+) -> None:
+    models = Models(generator=generator, base_url="http://h", score=score, score_url=score_url)
+    assert (models.whole_score(score), models.judge_url(score)) == (whole, url)

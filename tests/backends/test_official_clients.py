@@ -21,12 +21,14 @@ import pytest
 from grv.backends.by_name import generator
 from grv.backends.generators.sampling import Sampling
 from grv.backends.protocols import Problem
+from grv.testing.compatible import COMPATIBLE
 from grv.testing.servers import (
     FakeAnthropic,
     FakeGemini,
     FakeOpenai,
     FakeResponses,
     FakeServer,
+    FakeText,
 )
 
 pytestmark = pytest.mark.soak  # it installs packages
@@ -38,6 +40,7 @@ KINDS: dict[str, type[FakeServer]] = {
     "responses": FakeResponses,
     "anthropic": FakeAnthropic,
     "gemini": FakeGemini,
+    "openai-text": FakeText,
 }
 every = pytest.mark.parametrize("name", KINDS)
 RIGHT = "sk-right-0123456789abcdef"
@@ -46,6 +49,7 @@ CUT = {
     "responses": "max_output_tokens",
     "anthropic": "max_tokens",
     "gemini": "MAX_TOKENS",
+    "openai-text": "length",
 }
 
 
@@ -132,6 +136,31 @@ def test_errors(python: Path, name: str) -> None:
         assert (moderated["status"], moderated["code"]) == (400, "invalid_prompt")
 
 
+@pytest.mark.parametrize("like", COMPATIBLE)
+def test_servers_with_the_interface_of_openai(python: Path, like: str) -> None:
+    name = "azure" if like == "Azure, dated versions" else "openai"
+    model = "DEPLOYMENT" if name == "azure" else "fake"
+    differences = COMPATIBLE[like]
+    with FakeOpenai(
+        lambda prompt, index: "it is four", like=like, key=RIGHT, model=model, prices={"prompt": 1}
+    ) as server:
+        whole = ask(python, name, server, model=model)
+        server.key = "another"
+        wrong_key = ask(python, name, server, model=model)
+        server.key = RIGHT
+        server.overloaded = 1
+        overloaded = ask(python, name, server, model=model)
+        server.model = "other"
+        unknown = ask(python, name, server, model=model)
+
+    assert (whole["text"], whole["logprobs"]) == ("it is four", [-0.5] * 3)
+    assert (whole["prompt"], whole["completion"]) == (6, 3)
+    assert (whole["cost"] is not None) == differences.says_cost
+    assert wrong_key.get("status", 200) == (401 if differences.key_headers else 200)
+    assert overloaded["status"] in (429, 503)
+    assert unknown.get("status", 200) in ((200,) if differences.any_model else (400, 404))
+
+
 PIXEL = "data:image/png;base64,iVBORw0KGgo="
 CHAT = Problem(
     "chat",
@@ -153,7 +182,7 @@ SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}}
 FORMAT = {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}}
 
 
-@every
+@pytest.mark.parametrize("name", [name for name in KINDS if name != "openai-text"])
 def test_what_grv_sends(python: Path, name: str) -> None:
     sampling = Sampling(max_tokens=50, stop=("END",), effort="low", response_format=FORMAT, seed=1)
     with KINDS[name]() as server:
@@ -170,3 +199,21 @@ def test_what_grv_sends(python: Path, name: str) -> None:
 
     assert len(bodies) == 3
     run(python, "check", name, given=json.dumps(bodies))
+
+
+def test_what_grv_sends_for_plain_completions(python: Path) -> None:
+    with FakeText() as server:
+        asked = generator(
+            "openai-text:fake",
+            base_url=server.url,
+            sampling=Sampling(max_tokens=50, stop=("END",), seed=1),
+        )
+
+        async def send() -> None:
+            await asked.generate(Problem("p", "Once upon a time"), 2)
+            await asked.aclose()  # type: ignore[attr-defined]
+
+        asyncio.run(send())
+        bodies = server.bodies
+    assert len(bodies) == 1
+    run(python, "check", "openai-text", given=json.dumps(bodies))

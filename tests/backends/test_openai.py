@@ -218,7 +218,7 @@ async def test_a_server_that_gives_one_at_a_time_is_remembered(
         (Status(401, message="who are you?"), "status 401: who are you?", None),
         (Status(404, message="no such model"), "status 404: no such model", None),
         (Drop(), "no connection: RemoteProtocolError", None),
-        (Drop(midway=True), "no connection: RemoteProtocolError", None),
+        (Drop(midway=True), "the answer broke off: peer closed connection", None),
         (Cut(), "not JSON", None),
         (Say(), "not JSON", None),
         (Say(""), "not JSON", None),

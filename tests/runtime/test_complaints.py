@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from grv.backends.protocols import Draft, Score
+from grv.backends.scorers.auto import RANKS_LAST
+from grv.backends.scorers.logprob import NO_LOGPROBS
 from grv.runtime.complaints import FIRST, Complaints
 
 
@@ -43,3 +45,31 @@ def test_a_run_without_complaints_has_no_summary() -> None:
     complaints.of_drafts([Draft("a")])
     complaints.of_scores([Draft("a")], [Score(0.0)])
     assert complaints.summary() == []
+
+
+def test_many_candidates_that_are_cut_off_are_said_once() -> None:
+    complaints = Complaints()
+    lines: list[str] = []
+    complaints.tell = lines.append
+    cut = Draft("so it", is_cut=True)
+    complaints.of_drafts([cut, Draft("4"), cut, Draft("4"), cut])
+    assert (lines, complaints.summary()) == ([], [])
+    complaints.of_drafts([cut])
+    complaints.of_drafts([cut])
+    said = "candidates were cut off in the middle, because their tokens ran out; give a larger"
+    assert lines == [f"4 of 6 {said} --max-tokens"]
+    assert complaints.summary() == [f"5 of 7 {said} --max-tokens"]
+
+
+def test_a_search_with_the_score_auto_goes_on_if_one_response_has_no_log_probabilities() -> None:
+    """It may be the first response of a process that goes on where another one was killed."""
+    complaints = Complaints()
+    draft = Draft("a")
+    late = Score(None, reason=RANKS_LAST)
+    for _ in range(2 * FIRST):
+        assert complaints.of_scores([draft], [late]) is None
+    assert complaints.summary()[0].startswith("100 of 100 candidates have no score")
+
+
+def test_a_search_by_log_probabilities_stops_with_the_first_response_that_has_none() -> None:
+    assert Complaints().of_scores([Draft("a")], [Score(None, reason=NO_LOGPROBS)]) is not None

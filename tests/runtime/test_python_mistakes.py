@@ -16,6 +16,7 @@ import pytest
 import grv
 from grv.core import Cascade, Pace
 from grv.policies import Balanced
+from grv.schedules import LeastSpent
 from grv.verifiers import Finding
 
 LOG = str(Path(grv.__file__).parent / "data" / "sample.csv")
@@ -88,6 +89,11 @@ BEFORE_ANY_CALL: list[tuple[str, dict[str, Any], str]] = [
     ("value: nan", {"value": float("nan")}, "value=nan: give a number"),
     ("width: 0", {"width": 0}, "width=0: give a whole number from 1 to 1,000,000, or None"),
     ("answers: 1.5", {"answers": 1.5}, "answers=1.5: give a whole number from 1"),
+    ("schedule: unknown", {"schedule": "cheapest"}, "unknown schedule 'cheapest'"),
+    ("schedule: a number", {"schedule": 3}, "schedule=3: give 'least-spent', or grv.schedules"),
+    ("schedule: a class", {"schedule": LeastSpent}, "(a class: call it): give 'least-spent'"),
+    ("schedule: no money", {"schedule": "stream"}, "the schedule stream needs a total budget"),
+    ("run_deadline: negative", {"run_deadline": -1}, "run_deadline=-1: give a number"),
     ("pace: seconds", {"pace": 60}, "pace=60: give grv.core.Pace(deadline=60)"),
     ("pace: a class", {"pace": Pace}, "(a class: call it): give grv.core.Pace(deadline=60)"),
     ("limits: a record", {"limits": {"budget": 5}}, "give grv.Limits(budget=500)"),

@@ -44,8 +44,16 @@ def start(
     *arguments: object,
     env: Mapping[str, str] | None = None,
     before: Callable[[], None] | None = None,
+    stdin: int | None = None,
 ) -> subprocess.Popen[str]:
-    """Start `grv` in a new process; `before` is called in it first, to set limits."""
+    """Start `grv` in a new process; `before` is called in it first, to set limits.
+
+    A process with limits writes no compiled modules: a limit on files would cut them off, and every
+    later process would fail to import them.
+    """
+    more = dict(env or {})
+    if before is not None:
+        more["PYTHONDONTWRITEBYTECODE"] = "1"
 
     def prepare() -> None:
         as_from_a_terminal()
@@ -54,10 +62,11 @@ def start(
 
     return subprocess.Popen(
         [sys.executable, "-m", "grv", *map(str, arguments)],
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OPENAI_API_KEY": "", **(env or {})},
+        env={**os.environ, "OPENAI_API_KEY": "", **more},
         preexec_fn=prepare,
     )
 

@@ -19,7 +19,26 @@ def chat(url: str, key: str, model: str, prompt: str, most: int) -> dict[str, An
     """OpenAI's client, chat completions."""
     import openai
 
-    client = openai.OpenAI(base_url=url, api_key=key, max_retries=0)
+    return _chat(openai.OpenAI(base_url=url, api_key=key, max_retries=0), model, prompt, most)
+
+
+def azure(url: str, key: str, model: str, prompt: str, most: int) -> dict[str, Any]:
+    """OpenAI's client for the dated versions of Azure, which makes the address itself."""
+    import openai
+
+    client = openai.AzureOpenAI(
+        azure_endpoint=url.partition("/openai/")[0],
+        api_key=key,
+        api_version="2024-10-21",
+        max_retries=0,
+    )
+    return _chat(client, model, prompt, most)
+
+
+def _chat(client: Any, model: str, prompt: str, most: int) -> dict[str, Any]:
+    """What a client of OpenAI's reads of a chat."""
+    import openai
+
     try:
         answer = client.chat.completions.create(
             model=model,
@@ -32,16 +51,44 @@ def chat(url: str, key: str, model: str, prompt: str, most: int) -> dict[str, An
         return _refused(error)
     validated = type(answer).model_validate(answer.model_dump())
     choice = validated.choices[0]
-    usage = validated.usage
     return {
         "text": choice.message.content,
         "ended": choice.finish_reason,
-        "prompt": usage.prompt_tokens,
-        "cached": usage.prompt_tokens_details.cached_tokens,
-        "written": usage.prompt_tokens_details.cache_write_tokens,
-        "completion": usage.completion_tokens,
-        "reasoning": usage.completion_tokens_details.reasoning_tokens,
         "logprobs": [token.logprob for token in choice.logprobs.content],
+        **_used(validated.usage),
+    }
+
+
+def _used(usage: Any) -> dict[str, Any]:
+    """The tokens of a usage in OpenAI's format; servers may leave the details out."""
+    prompt = usage.prompt_tokens_details
+    completion = usage.completion_tokens_details
+    return {
+        "prompt": usage.prompt_tokens,
+        "cached": None if prompt is None else prompt.cached_tokens,
+        "written": None if prompt is None else prompt.cache_write_tokens,
+        "completion": usage.completion_tokens,
+        "reasoning": None if completion is None else completion.reasoning_tokens,
+        "cost": getattr(usage, "cost", None),
+    }
+
+
+def text(url: str, key: str, model: str, prompt: str, most: int) -> dict[str, Any]:
+    """OpenAI's client, plain completions."""
+    import openai
+
+    client = openai.OpenAI(base_url=url, api_key=key, max_retries=0)
+    try:
+        answer = client.completions.create(model=model, prompt=prompt, max_tokens=most, logprobs=1)
+    except openai.APIStatusError as error:
+        return _refused(error)
+    validated = type(answer).model_validate(answer.model_dump())
+    choice = validated.choices[0]
+    return {
+        "text": choice.text or None,
+        "ended": choice.finish_reason,
+        "logprobs": choice.logprobs.token_logprobs,
+        **_used(validated.usage),
     }
 
 
@@ -165,7 +212,11 @@ def check(kind: str, bodies: list[dict[str, Any]]) -> None:
                 types.Content.model_validate(body["systemInstruction"])
             types.GenerationConfig.model_validate(body.get("generationConfig", {}))
             continue
-        if kind == "openai":
+        if kind == "openai-text":
+            from openai.types import completion_create_params
+
+            of = completion_create_params.CompletionCreateParamsNonStreaming
+        elif kind == "openai":
             from openai.types.chat import completion_create_params as params
 
             of = params.CompletionCreateParamsNonStreaming
@@ -181,7 +232,14 @@ def check(kind: str, bodies: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    KINDS = {"openai": chat, "responses": responses, "anthropic": anthropic, "gemini": gemini}
+    KINDS = {
+        "openai": chat,
+        "openai-text": text,
+        "azure": azure,
+        "responses": responses,
+        "anthropic": anthropic,
+        "gemini": gemini,
+    }
     if sys.argv[1] == "check":
         check(sys.argv[2], json.load(sys.stdin))
     else:

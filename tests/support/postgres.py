@@ -125,7 +125,9 @@ class Server:
         return f"postgresql://grv{secret}@127.0.0.1:{self.port}/{database}"
 
     def new_database(self) -> str:
-        """The address of a new, empty database."""
+        """The address of a new, empty database. Starts the server if a test has left it dead."""
+        if not self._processes():
+            self.start()
         name = f"d{uuid.uuid4().hex[:12]}"
         with psycopg.connect(self.address("postgres"), autocommit=True) as db:
             db.execute(f"CREATE DATABASE {name}")

@@ -101,9 +101,16 @@ def uv() -> str:
 
 
 def make_environment(
-    folder: Path, python: Python, requirements: Sequence[str], versions: Versions = "newest"
+    folder: Path,
+    python: Python,
+    requirements: Sequence[str],
+    versions: Versions = "newest",
+    *,
+    compiled: bool = False,
 ) -> Environment:
     """An environment of a Python with requirements; "oldest" are the oldest that are allowed.
+
+    `compiled` is for environments in which many processes start.
 
     A requirement starts with a path: this folder, or a wheel. The oldest versions are those that
     `pyproject.toml` allows and for which there is a wheel for this Python.
@@ -112,7 +119,8 @@ def make_environment(
     interpreter = str(environment.program("python"))
     _uv("venv", "--clear", "--seed", "--python", str(python.path), str(folder))
     bounds = ["--constraint", str(_oldest(folder, python))] if versions == "oldest" else []
-    _uv("pip", "install", "--python", interpreter, *bounds, *requirements)
+    compiling = ["--compile-bytecode"] if compiled else []
+    _uv("pip", "install", "--python", interpreter, *compiling, *bounds, *requirements)
     return environment
 
 

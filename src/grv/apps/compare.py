@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..comparing.settings import TableSettings
+from ..core.errors import UsageError
 from ..logs.reading_options import Reading
 from ..options import option
 from ..parsing import parse_cascade, parse_named_cost, parse_score
@@ -63,6 +64,7 @@ def compare(
     grv compare log.csv --value 500 --unsolvable include
     grv compare log.csv --width 16 --latency 5,30 --wait-price 0.5
     grv compare log.csv --keys --answers 3
+    grv compare log.csv --total-budget 10%,25%,50% --schedule least-spent,in-order
     grv compare generators.csv --generator small=1 --generator large=20 --costs 1,10 --keys
     grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
         --width all --json table.json
@@ -71,6 +73,10 @@ def compare(
     if generators:
         from .compare_generators import compare_by_generator
 
+        if settings.total_budget is not None:
+            raise UsageError(
+                "--total-budget replays batches of one generator: leave out --generator"
+            )
         compare_by_generator(log, generators, settings, reading, score, json, csv, pairs=pairs)
         return
     _compare_policies(log, settings, reading, score, json, csv, pairs=pairs)
@@ -119,6 +125,25 @@ def _compare_policies(
     if pairs:
         say(*pair_table(comparison), "")
     say(*words(comparison))
+    if comparison.batches:
+        say("", *batch_lines(comparison))
+
+
+def batch_lines(comparison: Comparison) -> list[str]:
+    """What one budget for all problems buys, price list by price list."""
+    from ..comparing.batch_row import batch_cells, batch_words
+
+    lines: list[str] = []
+    for prices in dict.fromkeys(row.prices for row in comparison.batches):
+        rows = [row for row in comparison.batches if row.prices == prices]
+        lines += [
+            f"one budget for all {rows[0].problems} problems at costs {prices}: share of the"
+            f" {rows[0].solvable} solvable ones that are solved, with 95 % intervals; 100 % of the"
+            f" money is {rows[0].budget / rows[0].share:.4g}",
+            *aligned(*batch_cells(rows), left=2).split("\n"),
+            *batch_words(rows),
+        ]
+    return lines
 
 
 def heading(comparison: Comparison) -> list[str]:

@@ -115,7 +115,7 @@ def _examine_problems(file: str, verification: Verification, path: str | None) -
     check_outputs([path], [file])
     rows: list[Soundness] = []
     total = 0
-    with verification.verifier() as verifier:
+    with verification.verifier(decides=False) as verifier:
         with status("reading the problems"):
             for example in read_examples(file):
                 verifier.prepare(example.problem)

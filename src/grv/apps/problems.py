@@ -29,7 +29,7 @@ def problems(
     format: str = option(
         ...,
         "Which format: hmmt, livecodebench, humaneval, verl, taco, apps, codecontests, bird,"
-        " spider, promptfoo or nemo-gym.",
+        " spider, multipl-e, lean, promptfoo or nemo-gym.",
         argument=True,
         metavar="FORMAT",
     ),

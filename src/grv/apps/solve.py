@@ -5,7 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from .. import schedules
 from ..backends.models import Generators, parse_generators
 from ..conditions import answers
 from ..core.errors import RunStopped, UsageError
@@ -23,6 +31,7 @@ from ..options import MOST, option
 from ..pace_options import PaceOptions
 from ..policies import POLICIES
 from ..runtime.options import Spending
+from ..schedules import SCHEDULES
 from ..text import counted
 from .console import check_outputs, report, say, waiting_bar
 from .options.command import command
@@ -78,13 +87,37 @@ class Options(LiveOptions):
         most=MOST,
     )
     pacing: PaceOptions = field(default_factory=PaceOptions)
+    schedule: str | None = option(
+        None,
+        f"Which problem goes next: {', '.join(SCHEDULES)}. least-spent gives the next step to the"
+        " problem that has cost least, so that hard problems do not use up the money. All processes"
+        " of a ledger follow the same one.",
+        metavar="RULE",
+        shown="least-spent with --total-budget, otherwise in-order",
+    )
     at_once: int | None = option(
         None,
-        "Problems searched at once. With 1, a run that is interrupted and continued takes the same"
-        " course as one that is not.",
+        "Problems searched at the same time: those that the schedule puts first. Others wait"
+        " between two verdicts. With 1, the order of the schedule is exact, and a run that is"
+        " interrupted and continued takes the same course as one that is not.",
         least=1,
         most=100_000,
         shown="twice --concurrency",
+    )
+    run_deadline: float = option(
+        math.inf,
+        "Seconds after which the whole run ends; --deadline is for one problem. Calls in flight"
+        " may end; the same command continues.",
+        metavar="S",
+        least=0,
+        shown="none",
+    )
+    expected_problems: int | None = option(
+        None,
+        "With - for PROBLEMS: how many will arrive. The schedule stream needs it.",
+        least=1,
+        most=1_000_000_000,
+        metavar="N",
     )
     answers: int = option(
         _DEFAULT.answers,
@@ -108,6 +141,13 @@ class Options(LiveOptions):
         metavar="FILE",
     )
     spending: Spending = field(default_factory=Spending)
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether problems arrive on standard input."""
+        from ..backends.problems.arriving import NAME
+
+        return self.problems == NAME
 
     @property
     def limits(self) -> Limits:
@@ -135,6 +175,9 @@ def solve(
     any reason, the same command continues it and does not pay again for results that are recorded.
     Exit code 1: some problems are not solved.
 
+    PROBLEMS may be - for standard input: each line is searched as it arrives. With --total-budget,
+    grv solves as many problems as it can for the money: see --schedule.
+
     The policy learning decides by the verdicts on earlier problems, in this ledger or in another
     one; --policy default does not.
 
@@ -145,6 +188,8 @@ def solve(
         --costs measured:0.0004,0.01 --out answers.jsonl
     grv solve problems.jsonl --generator small=openai:qwen2.5-coder --costs small=1,10 \\
         --generator large=openai:gpt-x --costs large=20,10 --budget 500 --out answers.jsonl
+    grv solve problems.jsonl --generator openai:gpt-x --costs 1,10 --total-budget 20000 \\
+        --out answers.jsonl
     grv solve more.jsonl --generator openai:gpt-x --policy "learning('answers.jsonl.ledger')" \\
         --budget 500 --out more-answers.jsonl
     grv runs list answers.jsonl.ledger
@@ -154,15 +199,23 @@ def solve(
     spending = options.spending
     check_outputs(
         options.written,
-        (options.problems, options.prompts, spending.prices, job, *options.history),
+        (
+            None if options.is_stream else options.problems,
+            options.prompts,
+            spending.prices,
+            job,
+            *options.history,
+        ),
         (options.policy, options.models.generator, options.models.score, options.verifier),
         continued=True,
     )
-    problems = options.read_problems()
+    problems = [] if options.is_stream else options.read_problems()
     prices = Prices.load(spending.prices) if spending.prices is not None else Prices()
     options = _guessed(options, problems, prices)
     _check(options, prices)
     if dry_run:
+        if options.is_stream:
+            raise UsageError("--dry-run: it is not known how many problems will arrive on -")
         say(_at_most(_cheapest(options), len(problems)))
         return
     alike = options.about.get("alike")
@@ -174,6 +227,15 @@ def solve(
 
 def _check(options: Options, prices: Prices) -> None:
     """Refuse options that contradict each other, before any work."""
+    if options.schedule is not None:
+        rule = schedules.parse(options.schedule)
+        if isinstance(rule, schedules.Stream):
+            if math.isinf(options.spending.total_budget):
+                raise UsageError("--schedule stream needs --total-budget")
+            if options.is_stream and options.expected_problems is None:
+                raise UsageError("--schedule stream needs --expected-problems if problems arrive")
+    if options.expected_problems is not None and not options.is_stream:
+        raise UsageError("--expected-problems is for problems that arrive on -")
     if options.generators:
         if options.models.generator:
             raise UsageError("--generator: name all generators, as in small=SPEC, or none of them")
@@ -200,7 +262,11 @@ def _guessed(options: Options, problems: Sequence[Problem], prices: Prices) -> O
         highest += [] if own.most is None else [own.most]
     spending = options.spending
     if len(highest) == len(generators):
-        most = Costs(max(c.candidate for c in highest), max(c.verify for c in highest))
+        most = Costs(
+            max(costs.generate for costs in highest),
+            max(costs.verify for costs in highest),
+            max(costs.score for costs in highest),
+        )
         spending = dataclasses.replace(spending, most=most)
     return dataclasses.replace(options, generators=Generators(generators), spending=spending)
 
@@ -234,8 +300,9 @@ def _config(
 def _solve_all(problems: list[Problem], config: SearchConfig, options: Options) -> None:
     import anyio
 
+    from ..backends.problems.arriving import arriving_problems
     from ..ledger.opening import open_ledger
-    from ..runtime.answers import record_of
+    from ..runtime.answers import conditions_of, record_of
     from ..runtime.calls import Caller
     from ..runtime.solution import FAILED
     from ..runtime.solve import SolveRun
@@ -259,6 +326,21 @@ def _solve_all(problems: list[Problem], config: SearchConfig, options: Options) 
             if solution.outcome == FAILED:
                 reasons.add(solution.problem, "failed", solution.message)
 
+        async def arriving() -> AsyncGenerator[Problem]:
+            """The problems of standard input that are not solved yet."""
+            checks = options.verifier is None
+            async with aclosing(arriving_problems(0, checks=checks)) as lines:
+                async for line in lines:
+                    problem = options.asked(line)
+                    current = config.conditions(problem)  # refuses a wrong check
+                    problems.append(problem)
+                    summary.problems = len(problems)
+                    recorded = written.solved.get(problem.id)
+                    if recorded is not None and answers(conditions_of(recorded), current):
+                        summary.add(recorded, "solved")
+                    else:
+                        yield problem
+
         run = SolveRun(
             config,
             ledger,
@@ -266,12 +348,16 @@ def _solve_all(problems: list[Problem], config: SearchConfig, options: Options) 
             total_budget=options.spending.total_budget,
             at_once=options.at_once,
             skip=solved,
+            schedule=options.schedule,
+            run_deadline=options.run_deadline,
+            expected=options.expected_problems,
         )
         limits = (options.spending.at_most, options.spending.total_budget)
-        if math.isinf(min(limits)) and len(solved) < len(problems):
+        if math.isinf(min(limits)) and (options.is_stream or len(solved) < len(problems)):
             say(NO_LIMIT, err=True)
+        asked = arriving() if options.is_stream else problems
         try:
-            interrupted = anyio.run(drive, problems, run, done, written.is_stream)
+            interrupted = anyio.run(drive, asked, run, done, written.is_stream)
         except RunStopped:
             if summary.outcomes:
                 unfinished = _paid(ledger, problems)
@@ -293,9 +379,10 @@ def _solve_all(problems: list[Problem], config: SearchConfig, options: Options) 
 
 def _outcome(solution: Solution) -> str:
     """The outcome in the summary, which distinguishes the two budgets."""
-    from ..runtime.budget import TOTAL_SPENT
+    from ..runtime.budget import SHARE_SPENT, TOTAL_SPENT
 
-    return OUT_OF_TOTAL if solution.message == TOTAL_SPENT else solution.outcome
+    is_total = solution.message in (TOTAL_SPENT, SHARE_SPENT)
+    return OUT_OF_TOTAL if is_total else solution.outcome
 
 
 def _paid(ledger: TableLedger, problems: Sequence[Problem]) -> float:
@@ -314,8 +401,10 @@ def _paid_here(ledger: TableLedger) -> float | None:
 
 
 def _answers(options: Options, problems: Sequence[Problem], config: SearchConfig) -> AnswerFile:
-    from ..runtime.answers import AnswerFile
+    from ..runtime.answers import AnswerFile, Everything
 
+    if options.is_stream:
+        return AnswerFile(options.out, Everything())
     by_id = {problem.id: problem for problem in problems}
 
     def holds(name: str, given: Conditions | None) -> bool:
@@ -325,7 +414,7 @@ def _answers(options: Options, problems: Sequence[Problem], config: SearchConfig
 
 
 async def drive(
-    problems: Sequence[Problem],
+    problems: Sequence[Problem] | AsyncIterable[Problem],
     run: SolveRun,
     done: Callable[[Solution], None],
     may_block: bool = False,

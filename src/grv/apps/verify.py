@@ -69,7 +69,7 @@ def verify(
         store = None
         if cache is not None:
             store = opened.enter_context(contextlib.closing(VerdictStore(Path(cache))))
-        verifier = opened.enter_context(verification.verifier(store))
+        verifier = opened.enter_context(verification.verifier(store, decides=False))
         with progress("reading"):
             candidates, levels = _candidates(verifier, file)
         total = sum(map(len, candidates.values())) // FINGERPRINT

@@ -14,7 +14,7 @@ from ..core.errors import UsageError
 from ..own_code import Code, is_code, load, raised
 from ..text import checksum
 from .callables import CallableGenerator, CallableScorer, CallableVerifier, check_signature
-from .generators import GENERATORS, GeneratorOptions
+from .generators import GENERATORS, INSTEAD_OF, GeneratorOptions
 from .generators.sampling import NEWER, Sampling
 from .http.web import without_secrets
 from .protocols import Draft, Generator, Problem, Scorer, Verifier
@@ -41,6 +41,9 @@ def generator(
             flag = unused[0].replace("_", "-")
             raise UsageError(f"--{flag} needs openai:MODEL; {spec} does not read it")
         return own_generator(spec)
+    name = spec.partition(":")[0].strip().casefold()
+    if name in INSTEAD_OF:
+        raise UsageError(f"for {name}, write --generator {INSTEAD_OF[name]}")
     entry, argument = find(spec, GENERATORS, "generator")
     return entry.make(argument, GeneratorOptions(base_url, sampling, logprobs, batch))
 

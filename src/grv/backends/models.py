@@ -11,7 +11,7 @@ from ..core.errors import UsageError
 from ..core.values import Cascade, Costs
 from ..options import Family, from_table, option
 from ..parsing import parse_cascade, parse_prices, parse_score
-from .generators import DIALECTS, GENERATORS
+from .generators import DIALECTS, GENERATORS, INTERFACES, dialect_named
 from .scorers import REWARDS, SCORERS
 from .scorers.reward_options import Reward
 from .table import forms
@@ -143,15 +143,29 @@ class Models(Family):
         first, second, _ = parse_cascade(self.score) or (self.score, None, None)
         return first, second
 
+    def whole_score(self, score: str) -> str:
+        """The score; a judge without an interface gets that of the generator.
+
+        With an address of its own, it is OpenAI's, which most servers speak.
+        """
+        name, _, argument = score.partition(":")
+        own = self.generator.partition(":")[0]
+        is_named = ":" in argument and argument.partition(":")[0] in DIALECTS
+        if name != "judge" or is_named or own not in DIALECTS or self.score_url is not None:
+            return score
+        return f"judge:{own}:{argument}"
+
     def judge_url(self, score: str) -> str | None:
         """The address of the server that a score asks; None is the provider's own."""
-        name, _, argument = score.partition(":")
+        name, _, argument = self.whole_score(score).partition(":")
         if self.score_url is not None or name != "judge":
             return self.score_url or self.base_url
         dialect, colon, _ = argument.partition(":")
         if not colon or dialect not in DIALECTS:
             return self.base_url
-        return self.base_url if self.generator.partition(":")[0] == dialect else None
+        own = self.generator.partition(":")[0]
+        is_same = own in INTERFACES and dialect_named(own).service == dialect_named(dialect).service
+        return self.base_url if is_same else None
 
     @property
     def cascade(self) -> Cascade | None:

@@ -115,6 +115,10 @@ class Problem:
         code: the beginning of the program, if the problem gives one.
         messages: a chat in place of the prompt, as OpenAI's endpoints take it. `prompt` then is
             the same as one text, for scorers and verifiers.
+        weight: how much an answer is worth, compared with those to the other problems of a run
+            with one budget.
+        expected_cost: what the search is predicted to cost, in the unit of the costs; None if
+            nothing is known. The schedule `cheapest-predicted` uses it.
 
     Examples:
         >>> import grv
@@ -129,6 +133,8 @@ class Problem:
     question: str = ""
     code: str = ""
     messages: tuple[Mapping[str, Any], ...] = ()
+    weight: float = 1.0
+    expected_cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +143,8 @@ class Draft:
 
     `broken` says why the text cannot be kept; then it is empty. Such a candidate is paid for, and
     neither scored, verified nor returned. `reasoning` is what the model thought before its answer,
-    where its server says it apart; it is neither scored, verified nor recorded.
+    where its server says it apart; it is neither scored, verified nor recorded. `is_cut` says that
+    the text ends where its tokens ran out.
 
     Examples:
         >>> import grv
@@ -150,6 +157,7 @@ class Draft:
     usage: Usage = Usage()
     broken: str = ""
     reasoning: str = field(default="", repr=False, compare=False)
+    is_cut: bool = field(default=False, repr=False, compare=False)
 
 
 LARGEST_SCORE = 1e100
@@ -272,6 +280,15 @@ class Finding:
         return tuple(stage for stage in found if stage is not None)
 
     @property
+    def wrong_probability(self) -> float | None:
+        """If a check that errs has passed it: the probability of a wrong answer of its search."""
+        judged = self.evidence.get(JUDGED)
+        if self.verdict is not Verdict.PASSED or not isinstance(judged, Mapping):
+            return None
+        wrong = judged.get("wrong_probability")
+        return float(wrong) if is_number(wrong) else 1.0
+
+    @property
     def answer_program(self) -> str | None:
         """The program that passed, if the check runs programs: it may be a part of the text."""
         program = self.evidence.get("answer_program")
@@ -279,6 +296,7 @@ class Finding:
         return program if is_certified else None
 
 
+JUDGED = "judged"  # the field of the evidence that a check which errs adds to a pass
 VERIFIED_FIELDS = ("answer_value",)
 
 
@@ -377,6 +395,8 @@ class ArrivalScorer(Scorer, Protocol):
 class Verifier(Protocol):
     """Gives a candidate its verdict.
 
+    An attribute `reads_number: bool` may say that `verify` takes the keyword `number`: 1 for the
+    candidate of a search that is verified first, and so on.
     A method `conditions(problem) -> Conditions` may say what verdicts depend on besides the text.
     A search then uses recorded verdicts only if they answer for these conditions.
 

@@ -29,6 +29,7 @@ from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
 from .arrivals import Arrivals, by_repetition, cost_by_position, positions
 from .assigned_pairs import AssignedPairs
+from .batches import batch_rows
 from .bounds import bounded, check_bounded
 from .comparison import Comparison, LogSummary, Row
 from .rows import (
@@ -41,7 +42,7 @@ from .rows import (
     learning_of,
     parse_row,
 )
-from .settings import ComparisonSettings, Unsolvable
+from .settings import ComparisonSettings, Schedules, TotalBudgets, Unsolvable
 from .significance import Resampled
 from .visits import ExactPair, Visited, Visits
 
@@ -74,6 +75,8 @@ def compare(
     unsolvable: Unsolvable | str = _DEFAULTS.unsolvable,
     value: float = _DEFAULTS.value,
     answers: int = _DEFAULTS.answers,
+    total_budget: TotalBudgets | str | float | None = _DEFAULTS.total_budget,
+    schedule: Schedules | str = _DEFAULTS.schedule,
     baseline: str | None = _DEFAULTS.baseline,
     ramp: bool = _DEFAULTS.ramp,
     overlap: bool = _DEFAULTS.overlap,
@@ -114,6 +117,9 @@ def compare(
         unsolvable: exclude or include problems without any pass.
         value: what a solved problem is worth; policies give up when the rest would cost more.
         answers: the number of different answers to find per problem.
+        total_budget: money for all problems together, as in 500 or "10%,25%,50%": the result has
+            `batches`, the share of problems that each schedule solves with it.
+        schedule: which problem of a batch is next, as in "least-spent,in-order".
         baseline: the row that all ratios are relative to.
         ramp: whether 2, 4, 8 ... candidates are verified at once, up to the width.
         overlap: whether candidates are generated while others are verified.
@@ -158,7 +164,11 @@ def compare(
         return comparer.comparison()
 
     if not log.is_bounded:
-        return made(log)
+        limits = dataclasses.replace(settings.limits, cascade=cascade)
+        batches = batch_rows(log, rows, prices, settings, limits)
+        return dataclasses.replace(made(log), batches=batches)
+    if settings.total_budget is not None:
+        log.require_labels()
     check_bounded(rows, log, prices, settings)
     return bounded(made(log.completed(passed=True)), made(log.completed(passed=False)))
 

@@ -15,6 +15,7 @@ from ..files import write_whole
 from ..frames import make_frame
 from ..replay.trials import Trials
 from ..text import aligned, csv_text
+from .batch_row import BatchRow
 from .rows import REFERENCE
 from .significance import METHOD, PairTest, Resampled, pair_tests
 
@@ -199,6 +200,7 @@ class Comparison:
         problems: the ids of the problems compared, in the order of `trials`.
         trials: for each row, arrays `[problems, orders]`; kept for figures, not saved.
         saved_pairs: the tests of a saved comparison, which has no trials.
+        batches: how many problems each schedule solves with one budget for all, if one was given.
 
     Examples:
         >>> import grv
@@ -219,6 +221,7 @@ class Comparison:
     problems: tuple[str, ...] = ()
     trials: tuple[Trials, ...] = field(default=(), repr=False)
     saved_pairs: tuple[PairTest, ...] = field(default=(), repr=False)
+    batches: tuple[BatchRow, ...] = ()
 
     def __getitem__(self, wanted: str | tuple[str, Costs | str]) -> Row:
         """The row with this name: `c["adaptive"]`.
@@ -278,11 +281,13 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """The numbers, as plain data."""
+        batches = {"batches": [row.to_json() for row in self.batches]} if self.batches else {}
         return {
             "format": FORMAT,
             "log": asdict(self.log),
             "settings": dict(self.settings),
             "rows": [row.to_json() for row in self.rows],
+            **batches,
             "tests": {"method": METHOD, "pairs": [pair.to_json() for pair in self.pairs]},
         }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +18,20 @@ from ..parallel import Parallel
 from ..parsing import parse_log_prices, parse_value, parse_width
 from ..policies import POLICIES
 from ..replay.scheme import Scheme
+from ..schedules import SCHEDULES
 
 _DEFAULT = Limits()
+# Ways to divide a budget that cannot run live; `allocations` has them. It needs numpy, help texts
+# do not.
+BASELINES = (
+    "equal-shares",
+    "rolling-share",
+    "reset",
+    "elimination",
+    "two-stage",
+    "hindsight",
+    "oracle",
+)
 WIDEST = 64  # the width, if only a price of waiting is given
 
 
@@ -27,6 +40,68 @@ class Unsolvable(enum.StrEnum):
 
     EXCLUDE = "exclude"
     INCLUDE = "include"
+
+
+@dataclass(frozen=True)
+class TotalBudget:
+    """Money for all problems of a log: an amount, or a share of what solving them costs.
+
+    Attributes:
+        amount: in the unit of the costs, or the share.
+        is_share: whether it is a share of the mean cost at which the default policy solves all
+            solvable problems.
+    """
+
+    amount: float
+    is_share: bool = False
+
+    def __str__(self) -> str:
+        return f"{100 * self.amount:g}%" if self.is_share else f"{self.amount:g}"
+
+
+@dataclass(frozen=True)
+class TotalBudgets:
+    """The budgets of `--total-budget`."""
+
+    budgets: tuple[TotalBudget, ...]
+
+    @classmethod
+    def of(cls, text: str) -> TotalBudgets:
+        """Read `10%,25%,50%`, or amounts."""
+        return cls(tuple(_total_budget(each) for each in text.split(",")))
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.budgets))
+
+
+def _total_budget(text: str) -> TotalBudget:
+    number = text.strip().removesuffix("%")
+    is_share = text.strip().endswith("%")
+    try:
+        amount = float(number) / (100 if is_share else 1)
+    except ValueError:
+        amount = math.nan
+    if not 0 < amount < math.inf:
+        raise UsageError("give positive numbers or shares, as in 500 or 10%,25%,50%")
+    return TotalBudget(amount, is_share)
+
+
+@dataclass(frozen=True)
+class Schedules:
+    """The rows of `--schedule`, as they are written."""
+
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> Schedules:
+        """Read `least-spent,cheapest-predicted(k=1)`: a comma inside brackets does not divide."""
+        from .allocations import named_allocation
+
+        names = [each.strip() for each in re.split(r",(?![^()]*\))", text)]
+        return cls(tuple(named_allocation(name)[0] for name in names))
+
+    def __str__(self) -> str:
+        return ",".join(self.names)
 
 
 @dataclass(frozen=True)
@@ -69,6 +144,24 @@ class ComparisonSettings(Parallel, PaceOptions):
         most=MOST,
     )
 
+    total_budget: TotalBudgets | None = option(
+        None,
+        "Money for all problems together: replays them as one batch, unsolvable ones included, and"
+        " says how many each schedule solves. Amounts, or shares of what the default policy needs"
+        " to solve all solvable problems: 10%,25%,50%.",
+        metavar="B,...|SHARE%,...",
+        parse=TotalBudgets.of,
+    )
+    schedule: Schedules = option(
+        Schedules(("least-spent", "in-order")),
+        "Which problem of a batch is next, one row each; needs --total-budget. Rules:"
+        f" {', '.join(SCHEDULES)}. Baselines: {', '.join(BASELINES)}; hindsight and oracle are"
+        " always there.",
+        metavar="NAME,...",
+        parse=Schedules.of,
+        shown="least-spent,in-order",
+    )
+
     baseline: str | None = option(
         None,
         "The row that all ratios are relative to; it is added if it is missing. Default: adaptive,"
@@ -102,6 +195,10 @@ class ComparisonSettings(Parallel, PaceOptions):
         if self.width != 1 or math.isfinite(self.deadline):
             pace["deadline"] = None if math.isinf(self.deadline) else self.deadline
             record["pace"] = pace
+        for name in ("total_budget", "schedule"):
+            record[name] = str(record[name])
+            if self.total_budget is None:
+                del record[name]
         if self.answers == 1:  # as in the files of earlier versions
             del record["answers"]
         if self.latency is not None:

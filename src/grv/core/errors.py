@@ -59,6 +59,7 @@ class BackendError(GrvError):
         final: whether a fault "call" concerns every attempt of the call, e.g. a prompt that is too
             long. Then there is no retry.
         unpaid: True if the attempt was certainly not charged.
+        at_most: how many of the attempt's candidates may have been charged in vain; None is all.
         place: the host and port of the server, if there is one.
         hint: what the user can do about it.
     """
@@ -85,6 +86,7 @@ class BackendError(GrvError):
         self.unpaid = unpaid
         self.place = place
         self.hint = hint
+        self.at_most: int | None = None
 
 
 class GeneratorError(BackendError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -74,6 +75,21 @@ class Append:
         object.__setattr__(self, "charge", charge_of(self.entries))
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a search is, by the index of the ledger.
+
+    Attributes:
+        entries: the number of its entries.
+        paid: what it has possibly paid.
+        outcome: how it ended last, also if it has gone on since; None if it has never ended.
+    """
+
+    entries: int = 0
+    paid: float = 0.0
+    outcome: str | None = None
+
+
 def unit_of(started: Started) -> str:
     """The unit that a search counts in: dollars if its costs are measured."""
     return "dollars" if started.about.get("measured") else "units of the price list"
@@ -112,6 +128,36 @@ class Ledger(Protocol):
 
         Searches that failed are not among them.
         """
+        ...
+
+    def open_at_end(self, search: str, most: int) -> Sequence[tuple[str, Data, int]]:
+        """The searches that had begun and not ended when another one ended last.
+
+        Args:
+            search: the one that ended.
+            most: how many to return; the first ones.
+
+        Returns:
+            each with its last settings and the number of entries that it had, in the order of their
+            first entries. What was written later does not change this.
+        """
+        ...
+
+    def standings(self, searches: Sequence[str]) -> Sequence[Standing]:
+        """How far each of these searches is."""
+        ...
+
+    def follow(self, schedule: str) -> str | None:
+        """Note that this process follows a schedule, until `leave` or until it ends.
+
+        Returns:
+            None, or another schedule that a live process follows on this ledger; empty if its name
+            is not known. Then nothing is noted: the processes of one ledger follow one schedule.
+        """
+        ...
+
+    def leave(self, schedule: str) -> None:
+        """Follow a schedule no more: once for each time that `follow` noted it."""
         ...
 
     def possibly_paid(self, account: str | None = "") -> float:
@@ -175,7 +221,10 @@ class MemoryLedger:
         self._totals: dict[str, float] = {}  # by account
         self._units: dict[str, str] = {}  # by account
         self._claimed: set[str] = set()
+        self._followed: Counter[str] = Counter()
         self._ended: dict[str, None] = {}  # searches in the order of their ends
+        self._outcomes: dict[str, str] = {}  # by search
+        self._order: list[tuple[str, bool]] = []  # of all entries: the search, whether it ends
         self._listeners = Listeners()
         self._lock = threading.RLock()
 
@@ -199,6 +248,7 @@ class MemoryLedger:
             self._totals[account] = total + charge
             self._paid[search] = paid + charge
             self._entries.setdefault(search, []).extend(entries)
+            self._order += [(search, isinstance(entry, Ended)) for entry in entries]
             self._note_ends(search, entries)
         self._listeners.tell(search, entries)
 
@@ -234,6 +284,9 @@ class MemoryLedger:
                 self._ended.pop(search, None)
             if isinstance(entry, Ended):
                 self._ended[search] = None
+                self._outcomes[search] = entry.reason
+            elif isinstance(entry, Failed):
+                self._outcomes[search] = "failed"
 
     def ended_searches(self) -> Sequence[tuple[str, Data]]:
         """The searches that have ended, with their last settings, in the order of their ends."""
@@ -243,6 +296,38 @@ class MemoryLedger:
     def _settings(self, search: str) -> Data:
         started = [each for each in self._entries[search] if isinstance(each, Started)]
         return started[-1].about if started else {}
+
+    def open_at_end(self, search: str, most: int) -> Sequence[tuple[str, Data, int]]:
+        """The searches that had begun and not ended when another one ended last."""
+        with self._lock:
+            ends = [place for place, each in enumerate(self._order) if each == (search, True)]
+            before = self._order[: ends[-1]] if ends else []
+            ended = {name for name, is_end in before if is_end}
+            counts = Counter(name for name, _ in before if name not in ended and name != search)
+            first = list(counts.items())[:most]
+            return [(name, self._settings(name), count) for name, count in first]
+
+    def standings(self, searches: Sequence[str]) -> Sequence[Standing]:
+        """How far each of these searches is."""
+        with self._lock:
+            return [self._standing(search) for search in searches]
+
+    def _standing(self, search: str) -> Standing:
+        entries = self._entries.get(search, [])
+        return Standing(len(entries), self._paid.get(search, 0.0), self._outcomes.get(search))
+
+    def follow(self, schedule: str) -> str | None:
+        """Note that a run follows a schedule; or return another one that is followed."""
+        with self._lock:
+            other = next((each for each in self._followed if each != schedule), None)
+            if other is None:
+                self._followed[schedule] += 1
+            return other
+
+    def leave(self, schedule: str) -> None:
+        """Follow a schedule no more."""
+        with self._lock:
+            self._followed = +(self._followed - Counter([schedule]))
 
     def possibly_paid(self, account: str | None = "") -> float:
         """What all searches of an account have possibly paid; None is all accounts together."""

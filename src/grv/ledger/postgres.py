@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 FORMAT = 2  # that of SQLite ledgers, see migrations.py
 _SETUP = 0x677276  # the advisory lock of processes that create the tables
+_FOLLOWING = 0x677277  # the advisory lock of a process that begins to follow a schedule
+_SCHEDULE = 0x677278  # the first part of the locks of those that follow one
 
 
 class PostgresLedger(TableLedger):
@@ -205,6 +207,28 @@ class PostgresLedger(TableLedger):
                 with suppress(LedgerError), self._using() as db:  # if lost, it is free already
                     db.execute("SELECT pg_advisory_unlock(?)", (_lock_of(search),))
 
+    def _follow(self, db: Database, schedule: str) -> str | None:
+        db.execute("SELECT pg_advisory_lock(?)", (_FOLLOWING,))  # one process after the other
+        try:
+            own = _number_of(schedule)
+            rows = db.execute(
+                "SELECT DISTINCT objid::bigint FROM pg_locks WHERE locktype = 'advisory'"
+                " AND objsubid = 2 AND classid::bigint = ? AND granted AND database ="
+                " (SELECT oid FROM pg_database WHERE datname = current_database())",
+                (_SCHEDULE,),
+            ).fetchall()
+            if any(int(number) != own for (number,) in rows):
+                return ""  # the locks are numbers, not names
+            db.execute("SELECT pg_advisory_lock_shared(?::int, ?::int)", (_SCHEDULE, own))
+        finally:
+            with suppress(*self._failures):  # the connection may be lost
+                db.execute("SELECT pg_advisory_unlock(?)", (_FOLLOWING,))
+        return None
+
+    def _leave(self, db: Database, schedule: str) -> None:
+        values = (_SCHEDULE, _number_of(schedule))
+        db.execute("SELECT pg_advisory_unlock_shared(?::int, ?::int)", values)
+
     def claimed(self, searches: Sequence[str]) -> set[str]:
         """Those of the searches that a live owner has claimed."""
         rows = self.select(
@@ -318,6 +342,12 @@ def _lock_of(search: str) -> int:
     """The number of the advisory lock of a search."""
     content = f"grv {search}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "big", signed=True)
+
+
+def _number_of(schedule: str) -> int:
+    """The number of a schedule in the locks of those that follow it; not negative."""
+    content = schedule.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(content, digest_size=4).digest(), "big") >> 1
 
 
 def _failures() -> tuple[type[Exception], ...]:

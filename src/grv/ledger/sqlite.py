@@ -24,6 +24,7 @@ from .rows import BROKEN, Database, storable
 from .seals import Seals, key_from_environment
 from .tables import TableLedger
 
+_FOLLOWS = "schedule "  # a claim on it, with its name and the owner, is no claim on a search
 _AROUND = 64 << 10  # bytes of a row beside its largest value
 
 
@@ -141,9 +142,7 @@ class SqliteLedger(TableLedger):
         """Claim the search until `release`; False if another live owner has claimed it."""
         with self._using() as db:
             self._check_place()
-            if self._owner is None:
-                self._owner = Owner(Path(f"{self.path}.owners"))
-            owner = self._owner
+            owner = self._as_owner()
             with self._transaction(db, durable=False):
                 row = db.execute("SELECT owner FROM claims WHERE search = ?", (search,)).fetchone()
                 if row is not None and owner.is_alive(row[0]):
@@ -158,6 +157,31 @@ class SqliteLedger(TableLedger):
                 db.execute(
                     "DELETE FROM claims WHERE search = ? AND owner = ?", (search, self._owner.name)
                 )
+
+    def _as_owner(self) -> Owner:
+        """This process, as others see it."""
+        if self._owner is None:
+            self._owner = Owner(Path(f"{self.path}.owners"))
+        return self._owner
+
+    def _follow(self, db: Database, schedule: str) -> str | None:
+        self._check_place()
+        owner = self._as_owner()
+        with self._transaction(db, durable=False):
+            query = "SELECT search, owner FROM claims WHERE search LIKE ?"
+            for note, other in db.execute(query, (f"{_FOLLOWS}%",)).fetchall():
+                followed = str(note).removeprefix(_FOLLOWS).rpartition(" ")[0]
+                if followed != schedule and owner.is_alive(other):
+                    return followed
+            note = f"{_FOLLOWS}{schedule} {owner.name}"
+            db.execute("INSERT OR REPLACE INTO claims VALUES (?, ?)", (note, owner.name))
+        return None
+
+    def _leave(self, db: Database, schedule: str) -> None:
+        if self._owner is not None:
+            note = f"{_FOLLOWS}{schedule} {self._owner.name}"
+            with self._transaction(db, durable=False):
+                db.execute("DELETE FROM claims WHERE search = ?", (note,))
 
     def claimed(self, searches: Sequence[str]) -> set[str]:
         """Those of the searches that a live owner has claimed."""

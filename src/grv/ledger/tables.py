@@ -23,12 +23,16 @@ from ..files import is_number, typed
 from .batch import Batch, KnownIndex, amount
 from .entries import Charged, Data, Entry, Started, charge_of, from_text
 from .feed import Feed
-from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener
+from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener, Standing
 from .rows import TOO_LARGE, Database, SearchSummary, read_rows, read_search, restored
 from .seals import Seals
 from .view import SearchView
 
 _AT_ONCE = 500  # parameters of a query
+_STANDINGS = (
+    "SELECT id, searches.paid, outcome, (SELECT MAX(number) FROM entries WHERE search = id)"
+    " FROM searches WHERE id IN ({})"
+)
 _Last = tuple[str, int, str]  # search, number and seal of an entry
 
 
@@ -73,6 +77,7 @@ class TableLedger(ABC):
         self._lock = threading.RLock()
         self._feed: Feed | None = None
         self._known = KnownIndex()  # of the last transaction
+        self._followed: Counter[str] = Counter()  # schedules that runs of this process follow
 
     _db: Database
     _failures: tuple[type[Exception], ...]  # what the database raises
@@ -221,6 +226,45 @@ class TableLedger(ABC):
             row = db.execute("SELECT paid FROM searches WHERE id = ?", (search,)).fetchone()
         return float(row[0]) if row is not None and is_number(row[0]) else 0.0
 
+    def standings(self, searches: Sequence[str]) -> Sequence[Standing]:
+        """How far each of these searches is."""
+        standings: dict[str, Standing] = {}
+        for first in range(0, len(searches), _AT_ONCE):
+            some = searches[first : first + _AT_ONCE]
+            with self._using() as db:
+                rows = db.execute(_STANDINGS.format(", ".join("?" * len(some))), some).fetchall()
+            for search, paid, outcome, last in rows:
+                entries = int(last) + 1 if is_number(last) else 0
+                ended = outcome if isinstance(outcome, str) else None
+                standings[str(search)] = Standing(entries, amount(paid), ended)
+        return [standings.get(search, Standing()) for search in searches]
+
+    def follow(self, schedule: str) -> str | None:
+        """Note that this process follows a schedule; or return another one that is followed."""
+        with self._using() as db:
+            if self._followed:
+                other = next((each for each in self._followed if each != schedule), None)
+            else:
+                other = self._follow(db, schedule)
+            if other is None:
+                self._followed[schedule] += 1
+            return other
+
+    def leave(self, schedule: str) -> None:
+        """Follow a schedule no more."""
+        with self._using() as db:
+            self._followed = +(self._followed - Counter([schedule]))
+            if not self._followed:
+                self._leave(db, schedule)
+
+    @abstractmethod
+    def _follow(self, db: Database, schedule: str) -> str | None:
+        """Note it for other processes; or return the schedule that one of them follows."""
+
+    @abstractmethod
+    def _leave(self, db: Database, schedule: str) -> None:
+        """Take back the note."""
+
     def restore(self, search: str, entries: Sequence[tuple[Entry, float]], paid: float) -> None:
         """Append the entries of another ledger with their times, and what was paid for them.
 
@@ -288,13 +332,32 @@ class TableLedger(ABC):
         )
         with self._using() as db:
             rows = db.execute(query).fetchall()
+        return list(_settings(rows).items())
+
+    def open_at_end(self, search: str, most: int) -> Sequence[tuple[str, Data, int]]:
+        """The searches that had begun and not ended when another one ended last."""
+        query = (
+            "SELECT search, COUNT(*) FROM entries WHERE search != ? AND position <"
+            " (SELECT MAX(position) FROM entries WHERE search = ? AND kind = 'ended')"
+            " GROUP BY search HAVING SUM(CASE WHEN kind = 'ended' THEN 1 ELSE 0 END) = 0"
+            " ORDER BY MIN(position) LIMIT ?"
+        )
+        with self._using() as db:
+            counts = db.execute(query, (search, search, most)).fetchall()
         settings: dict[str, Data] = {}
-        for search, body in rows:
-            with suppress(LedgerError):  # the reader of the search reports it
-                entry = from_text("started", str(body))
-                if isinstance(entry, Started):
-                    settings[str(search)] = entry.about
-        return list(settings.items())
+        for first in range(0, len(counts), _AT_ONCE):
+            some = [str(name) for name, _ in counts[first : first + _AT_ONCE]]
+            places = ", ".join("?" * len(some))
+            starts = (
+                f"SELECT search, body FROM entries WHERE search IN ({places})"
+                " AND kind = 'started' ORDER BY search, number"
+            )
+            settings |= _settings(self.select(starts, some))
+        return [
+            (str(name), settings[str(name)], int(count))
+            for name, count in counts
+            if str(name) in settings
+        ]
 
     def so_far(self, searches: Sequence[str] | None = None) -> dict[str, SoFar]:
         """What searches have bought so far; by default those that have no bill yet."""
@@ -399,6 +462,17 @@ class TableLedger(ABC):
         except (LedgerError, ValueError) as error:
             message = f"{self.path}: the index of searches is broken: {error}"
             raise LedgerError(message, path=self.path) from error
+
+
+def _settings(starts: Iterable[Sequence[Any]]) -> dict[str, Data]:
+    """The last settings of each search, from the search and the body of each start."""
+    settings: dict[str, Data] = {}
+    for search, body in starts:
+        with suppress(LedgerError):  # the reader of the search reports it
+            entry = from_text("started", str(body))
+            if isinstance(entry, Started):
+                settings[str(search)] = entry.about
+    return settings
 
 
 def first_line(error: Exception) -> str:

@@ -255,6 +255,12 @@ class SearchView:
         return {} if self.started is None else self.started.about
 
     @property
+    def paid_at_start(self) -> float:
+        """What was possibly paid before the last start."""
+        moments = reversed(self._moments)
+        return next((spent for entry, _, spent, _ in moments if isinstance(entry, Started)), 0.0)
+
+    @property
     def prompt(self) -> str:
         """The prompt of the problem."""
         return "" if self.started is None else self.started.prompt

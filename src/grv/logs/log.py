@@ -45,6 +45,7 @@ class LoggedProblem:
             if that is the score.
         generators: `[candidates]`, the number of the generator in `Log.generators`; None unless the
             log was read by generator.
+        expected: what a search for the problem is expected to cost, if the log predicts it.
     """
 
     id: str
@@ -61,6 +62,7 @@ class LoggedProblem:
     alike: NDArray[np.float64] | None = None
     generators: NDArray[np.int32] | None = None
     shared: NDArray[np.bool_] | None = None
+    expected: float | None = None
 
     def __post_init__(self) -> None:
         flags = (self.passed, self.refuted, self.unknown, self.generators, self.shared)

@@ -1,8 +1,8 @@
 """Reads logs: Parquet, JSON lines, CSV, and the two files of the published code.
 
 A log has the columns `problem`, `candidate`, `passed`, at least one score, and optionally `key`,
-`refuted`, `shared`, `generate_cost`, `verify_cost`, `censored`, `text` and `prompt`. An error is
-one line that names the file, the line or row, and the value.
+`refuted`, `shared`, `generate_cost`, `verify_cost`, `expected_cost`, `censored`, `text` and
+`prompt`. An error is one line that names the file, the line or row, and the value.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ OPTIONAL = (
     "shared",
     "generate_cost",
     "verify_cost",
+    "expected_cost",
     "generator",
     "censored",
     "text",
@@ -171,6 +172,8 @@ class _Columns:
         if self.unlabelled != "bound":
             labels = np.maximum(labels, 0)
         columns |= prices
+        if "expected_cost" in self.table.columns:
+            columns["expected"] = self._column("expected_cost", PRICE)
         logged = [
             _problem(id, rows, labels[rows], keys, columns)
             for id, rows in self._rows_by_problem(problems, candidates, kept)
@@ -398,6 +401,9 @@ def _problem(
         codes, contradictory = classes(own, labels)
     unscored = int(np.isneginf(columns["scores"][rows]).sum())
     cut: dict[str, Any] = {name: column[rows] for name, column in columns.items()}
+    if (expected := cut.pop("expected", None)) is not None:
+        known = expected[~np.isnan(expected)]
+        cut["expected"] = float(known[0]) if len(known) else None
     return LoggedProblem(
         id,
         passed=labels > 0,

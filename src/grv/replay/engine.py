@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..core.errors import UsageError
 from ..core.limits import Limits
@@ -12,6 +12,7 @@ from ..core.values import (
     REFUTED,
     REFUTED_CODE,
     Costs,
+    Event,
     Generate,
     Generated,
     Measured,
@@ -65,6 +66,23 @@ def replayed(
     If `shared`, the verdicts that cost nothing in the recorded run cost nothing here too. This
     repeats a run. A comparison of policies bills every verification.
     """
+    search = Search(policy, costs, limits)
+    for _ in turns(search, problem, order=order, keys=keys, shared=shared):
+        pass
+    return search
+
+
+def turns(
+    search: Search,
+    problem: LoggedProblem,
+    *,
+    order: Sequence[int] | None = None,
+    keys: bool = False,
+    shared: bool = False,
+) -> Iterator[Event]:
+    """Carry out the actions of a search until it ends; yield each event after it was told."""
+    costs = search.costs
+    limits = search.limits
     arrivals = range(len(problem)) if order is None else [int(i) for i in order]
     scores = problem.scores.tolist()
     alike = None if problem.alike is None else problem.alike.tolist()
@@ -75,7 +93,6 @@ def replayed(
     if limits.cascade is not None and problem.second is None:
         raise UsageError(f"problem {problem.id!r} has no second scores")
     second = [] if problem.second is None else problem.second.tolist()
-    search = Search(policy, costs, limits)
 
     def generated(n: int) -> Generated:
         batch = arrivals[search.arrived : search.arrived + n]
@@ -83,10 +100,11 @@ def replayed(
         same = () if alike is None else tuple(alike[i] for i in batch)
         return Generated(tuple(scores[i] for i in batch), names, _paid(generating, batch), same)
 
+    event: Event
     while True:
         match search.ask():
             case Generate(n):
-                search.tell(generated(n))
+                event = generated(n)
             case Verify(ids, _, ahead):
                 verdicts = {
                     i: Verdict.PASSED if passed[arrivals[i]] else Verdict.FAILED for i in ids
@@ -94,11 +112,13 @@ def replayed(
                 free = frozenset(i for i in ids if shared and _is_shared(problem, arrivals[i]))
                 paid = _paid(verifying, [arrivals[i] for i in ids if i not in free])
                 made = generated(ahead) if ahead else None
-                search.tell(Verified(verdicts, paid, made, shared=free))
+                event = Verified(verdicts, paid, made, shared=free)
             case Rescore(ids):
-                search.tell(Rescored({i: second[arrivals[i]] for i in ids}))
+                event = Rescored({i: second[arrivals[i]] for i in ids})
             case Stop():
-                return search
+                return
+        search.tell(event)
+        yield event
 
 
 def _is_shared(problem: LoggedProblem, candidate: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ..schedules import SCHEDULES
 from .dataset import HINDSIGHT, IN_ORDER
 from .report import Conclusion, LogFacts
 from .table import Cell, Table
@@ -105,6 +106,23 @@ def _costs(log: _OfLog) -> Iterator[str]:
             f"{log.prefix}{problems} no candidate that passes. With {best[0]} and without a budget,"
             f" this takes {_percent(row['share'])} of all spending."
         )
+    yield from _one_budget(log)
+
+
+def _one_budget(log: _OfLog) -> Iterator[str]:
+    """What half the money buys, if all problems share it."""
+    rows = [row for row in log.rows("batch", costs=log.prices) if row["schedule"] in SCHEDULES]
+    if not rows:
+        return
+    share = min((_number(row["share"]) for row in rows), key=lambda share: abs(share - 0.5))
+    same = [row for row in rows if row["share"] == share and row["policy"] == rows[0]["policy"]]
+    best = sorted(same, key=lambda row: -_number(row["solved"]))
+    solved = [f"{row['schedule']} solves {_percent(row['solved'])}" for row in best]
+    money = "half the money" if share == 0.5 else f"{_percent(share)} of the money"
+    yield (
+        f"{log.prefix}With {money} that solving all solvable problems costs, and one budget for all"
+        f" problems, {_listed(solved)} of them."
+    )
 
 
 def _score(log: _OfLog) -> Iterator[str]:

@@ -99,7 +99,9 @@ class Dataset:
     ) -> Comparison:
         """Compare rows at some price lists, on this log or on a changed copy of it."""
         where = log or self.log
-        how = self.request
+        how = dataclasses.replace(
+            self.request, total_budget=None
+        )  # batches are a part of their own
         if self.curve_baseline not in rows:
             how = dataclasses.replace(how, baseline=None)
         return compare(rows, where, costs, how, cascade=self.cascade, progress=progress)
@@ -176,7 +178,7 @@ class Dataset:
         names = [name for _, name in self.named_costs]
         if self.bounded is not None:
             rows = [name for name in self.request.live if has_bounds(kind_of(name), self.request)]
-            how = dataclasses.replace(self.request, baseline=None)
+            how = dataclasses.replace(self.request, baseline=None, total_budget=None)
             if not rows or not self.plain_costs:
                 return {}
             comparison = compare(rows, self.bounded, self.plain_costs, how, cascade=self.cascade)

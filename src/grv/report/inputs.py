@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
+from ..comparing.batch_row import BatchRow
 from ..comparing.comparison import FORMAT, Comparison, LogSummary, Row
 from ..comparing.significance import PairTest
 from ..core.errors import LogError, UsageError
@@ -23,6 +24,8 @@ from ..logs.tables import ColumnTable
 from ..parsing import parse_cascade
 from .report import LogFacts
 from .request import SourceFile
+
+_Row = TypeVar("_Row", Row, BatchRow)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,11 +204,12 @@ def parse_comparison(record: Mapping[str, Any], path: str = "") -> Comparison:
         raise LogError(f"not a comparison of format {FORMAT}, but of {said!r}", path=path)
     try:
         saved = typed(_Saved, record)
-        rows = tuple(_row(row) for row in saved.rows)
+        rows = tuple(_row(row, Row) for row in saved.rows)
+        batches = tuple(_row(row, BatchRow) for row in saved.batches)
     except ValueError as error:
         raise LogError(f"not what grv compare --json writes: {error}", path=path) from error
     tests = saved.tests.pairs if saved.tests is not None else ()
-    return Comparison(saved.log, saved.settings, rows, saved_pairs=tests)
+    return Comparison(saved.log, saved.settings, rows, saved_pairs=tests, batches=batches)
 
 
 @dataclass(frozen=True)
@@ -223,6 +227,7 @@ class _Saved:
     settings: Mapping[str, Any]
     rows: tuple[Mapping[str, Any], ...]
     tests: _Tests | None = None
+    batches: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -234,7 +239,7 @@ class _Prices:
     measured: bool = False
 
 
-def _row(record: Mapping[str, Any]) -> Row:
+def _row(record: Mapping[str, Any], row: type[_Row]) -> _Row:
     prices = typed(_Prices, record.get("costs"))
     kind = Measured if prices.measured else Costs
-    return typed(Row, {**record, "costs": kind(prices.generate, prices.verify)})
+    return typed(row, {**record, "costs": kind(prices.generate, prices.verify)})

@@ -35,6 +35,19 @@ _NAMES = ("problem", "outcome")
 _LAYOUT: Layout = (b'{"problem": "', TEXT, b'", "outcome": "', TEXT, b'", "answer": ')
 
 
+class Everything(Collection[str]):
+    """Stands for all problems, if it is not known which ones will arrive."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
 class AnswerFile:
     """Writes solutions as they are found. Solved problems stay solved.
 
@@ -68,7 +81,7 @@ class AnswerFile:
                 name = str(record["problem"])
                 solved = record["outcome"] == "solved"
                 if solved and name in problems:
-                    solved = holds(name, _conditions(record))
+                    solved = holds(name, conditions_of(record))
                 if solved:
                     self.solved[name] = record
                 if solved or name not in problems:
@@ -129,6 +142,7 @@ def record_of(solution: Solution) -> dict[str, Any]:
         "outcome": solution.outcome,
         "answer": solution.draft.text if solution.draft is not None else None,
         "answer_verified": solution.verified,
+        "answer_status": solution.status,
         "answer_program": solution.answer_program,
         "generated": solution.bill.generated,
         "verified": solution.bill.verified,
@@ -143,6 +157,8 @@ def record_of(solution: Solution) -> dict[str, Any]:
         "shared": solution.bill.shared,
         "search": solution.search,
     }
+    if solution.wrong_probability is not None:
+        record["wrong_probability"] = solution.wrong_probability
     if solution.conditions is not None:
         record["conditions"] = dataclasses.asdict(solution.conditions)
     if solution.finding is not None:
@@ -164,7 +180,7 @@ def record_of(solution: Solution) -> dict[str, Any]:
     return {**record, "message": solution.message} if solution.message else record
 
 
-def _conditions(record: dict[str, Any]) -> Conditions | None:
+def conditions_of(record: dict[str, Any]) -> Conditions | None:
     """The conditions of an answer; None if the line has none that can be read."""
     try:
         return typed(Conditions, record.get("conditions"))

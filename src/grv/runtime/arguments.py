@@ -23,6 +23,7 @@ from ..core.values import Cascade
 from ..files import shown
 from ..parsing import given_costs, given_count, given_number
 from ..policies import Fixed
+from ..schedules import parse
 from .calls import Caller
 from .config import SearchConfig
 from .options import Calls
@@ -182,6 +183,17 @@ def _function(given: Any, name: str) -> Any:
     return given
 
 
+def _schedule(given: Any, name: str) -> Any:
+    if given is None or (hasattr(given, "begin") and not isinstance(given, type)):
+        return given
+    if not isinstance(given, str):
+        called = " (a class: call it)" if isinstance(given, type) else ""
+        raise UsageError(
+            f"{name}={shown(given)}{called}: give 'least-spent', or grv.schedules.LeastSpent()"
+        )
+    return parse(given)
+
+
 _MAPPING = _of_type(Mapping, "a mapping, as in {'temperature': 0.8}")
 
 _CHECKS: dict[str, Callable[[Any, str], Any]] = {
@@ -211,4 +223,6 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "at_once": given_count,
     "skip": _names,
     "progress": _function,
+    "schedule": _schedule,
+    "run_deadline": _number,
 }

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PROBLEM_SPENT = "the problem's budget does not pay for another step"
 ACCOUNT_SPENT = "the account's budget does not pay for another step"
 TOTAL_SPENT = "the total budget does not pay for another step"
+SHARE_SPENT = "its share of the total budget does not pay for another step"
 _SPENT: Mapping[Capped, str] = {
     "search": PROBLEM_SPENT,
     "account": ACCOUNT_SPENT,
@@ -219,14 +220,18 @@ class Reserves:
         return 0.0 if self.costs is None else self.costs.verify
 
     def of(self, call: Call, n: int, *, measured: bool) -> float:
-        """What an attempt for n candidates reserves. With measured costs, drafts reserve scores."""
+        """What an attempt for n candidates reserves.
+
+        With measured costs, drafts reserve their scores. An attempt to score reserves the same
+        again for the case that its result is lost, though paid for; with the result it is returned.
+        """
         if self.costs is None:
             return 0.0
         match call:
             case "generate":
                 return n * (self.costs.candidate if measured else self.costs.generate)
             case "score":
-                return 0.0 if measured else n * self.costs.score
+                return n * self.costs.score
             case "rescore":
                 return n * self.second
             case "verify":
@@ -242,6 +247,11 @@ class ReservedAttempts:
         ids: the candidates.
         spare: what the caps must cover besides. Candidates leave the money for a verification, also
             if attempts fail and are repeated.
+
+    Attributes:
+        reserved: what each attempt reserves.
+        held: what failed attempts have reserved for results that the next attempt keeps. They are
+            in memory only, so it is returned when they are on record.
     """
 
     def __init__(
@@ -252,6 +262,7 @@ class ReservedAttempts:
         self.ids = tuple(ids)
         measured = executor.meter is not None
         self.reserved = executor.reserves.of(call, len(self.ids), measured=measured)
+        self.held = 0.0
         self._caps = executor.reserves.caps.less(spare)
 
     async def begin(self) -> None:
@@ -282,6 +293,11 @@ class ReservedAttempts:
     async def missed(self, error: BackendError) -> None:
         """Record that an attempt has no result, and return its reserve if it was not paid for."""
         unpaid = error.unpaid
-        returned = self.reserved if unpaid else 0.0
+        number = len(self.ids)
+        lost = number if error.at_most is None else min(number, error.at_most)
+        returned = self.reserved * (1.0 if unpaid else (number - lost) / number)
+        if error.at_most is not None and self.call in ("score", "rescore"):
+            self.held += returned
+            returned = 0.0
         reason = str(error) or "no result"
         await self._executor.record.write(Settled(self.call, self.ids, returned, reason, unpaid))

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..backends.generators.completions import ONLY_THOUGHT
-from ..backends.scorers.auto import BY_GIVEN, BY_LOGPROB, BY_TRAINED, UNRANKED
+from ..backends.scorers.auto import BY_GIVEN, BY_LOGPROB, BY_TRAINED, RANKS_LAST, UNRANKED
 from ..backends.scorers.logprob import NO_LOGPROBS
 
 if TYPE_CHECKING:
     from ..backends.protocols import Draft, Score
 
+_SHARE_CUT = 0.5  # of the candidates that end in the middle, from which on the user hears of it
+_LEAST_CUT = 4
 FIRST = 50  # results that decide whether a run makes sense
 _TRAINS = (
     "the generator returns no log-probabilities, so grv trains a score on the verdicts in this"
@@ -64,6 +67,11 @@ class Complaints:
         self._thoughts = _Kind(
             "were dropped", "raise --max-tokens, or think less with --effort low"
         )
+        self._cut = _Kind(
+            "were cut off in the middle, because their tokens ran out",
+            "give a larger --max-tokens",
+        )
+        self._told_cut = False
 
     def parked(self) -> None:
         """Say once that verdicts come from outside."""
@@ -92,15 +100,17 @@ class Complaints:
         broken = [reason for reason in reasons if reason != ONLY_THOUGHT]
         others = self._count(self._broken, len(broken), len(drafts), next(iter(broken), ""))
         why = why or others
-        texts = [draft.text for draft in drafts if not draft.broken]
-        empty = [text for text in texts if not text or text.isspace()]
-        return why or self._count(self._texts, len(empty), len(texts), "")
+        kept = [draft for draft in drafts if not draft.broken]
+        self._count_cut(kept)
+        empty = [draft for draft in kept if not draft.text or draft.text.isspace()]
+        return why or self._count(self._texts, len(empty), len(kept), "")
 
     def of_scores(self, drafts: Sequence[Draft], scores: Sequence[Score]) -> str | None:
         """Count drafts without score; return why to stop, if the first `FIRST` are all like that.
 
         A draft without text does not count. If it is log-probabilities that are missing, the first
-        response tells: nobody should pay for more.
+        response tells: nobody should pay for more. But a search with the score `auto` whose first
+        response had some goes on: a candidate without a score ranks last.
         """
         texts = [draft.text for draft in drafts]
         counted = [
@@ -108,7 +118,12 @@ class Complaints:
         ]
         missing = [score for score in counted if score.value is None]
         reason = missing[0].reason if missing else ""
-        first = 1 if all([score.reason == NO_LOGPROBS for score in missing]) else FIRST
+        reasons = {score.reason for score in missing}
+        first: float = FIRST
+        if RANKS_LAST in reasons:
+            first = math.inf
+        elif reasons == {NO_LOGPROBS}:
+            first = 1
         return self._count(self._scores, len(missing), len(counted), reason, first)
 
     def summary(self) -> list[str]:
@@ -118,7 +133,24 @@ class Complaints:
             for kind in (self._broken, self._thoughts, self._texts, self._scores)
             if kind.affected
         ]
-        return [*counted, *self._notices]
+        cut = [self._cut_line()] if self._told_cut else []
+        return [*counted, *cut, *self._notices]
+
+    def _count_cut(self, drafts: Sequence[Draft]) -> None:
+        """Count candidates that end in the middle, and say once if many do.
+
+        They are verified all the same: a model that continues a text has often answered by then.
+        """
+        self._cut.affected += sum(draft.is_cut for draft in drafts)
+        self._cut.seen += len(drafts)
+        many = max(_LEAST_CUT, _SHARE_CUT * self._cut.seen)
+        if self._cut.affected >= many and not self._told_cut:
+            self._told_cut = True
+            self.tell(self._cut_line())
+
+    def _cut_line(self) -> str:
+        cut = self._cut
+        return f"{cut.affected} of {cut.seen} candidates {cut.what}; {cut.advice}"
 
     def notice(self, lines: Iterable[str]) -> None:
         """Say what a server cannot do: each line once, and again in the summary."""
@@ -128,7 +160,7 @@ class Complaints:
                 self.tell(line)
 
     def _count(
-        self, kind: _Kind, affected: int, seen: int, reason: str, first: int = FIRST
+        self, kind: _Kind, affected: int, seen: int, reason: str, first: float = FIRST
     ) -> str | None:
         why = f" ({reason})" if reason else ""
         is_new = affected and not kind.affected

@@ -109,6 +109,8 @@ class SearchConfig:
         prior: what the finished problems say, if the search learns from them; see `chosen`.
         joined: whether `learning` learns from the searches of all clients of a server.
         largest_step: the most candidates that are requested at once.
+        waits: whether searches wait for each other. Then the hard ones are still open when the
+            easy ones have ended, so `learning` counts open ones too.
     """
 
     generators: Mapping[str, GeneratorConfig]
@@ -118,6 +120,7 @@ class SearchConfig:
     prior: Prior | JointPrior | None = None
     joined: bool = False
     largest_step: int = LARGEST_STEP
+    waits: bool = False
 
     def __post_init__(self) -> None:
         if not self.generators:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -191,6 +192,19 @@ class Executor:
             case Rescore(ids):
                 return self.reserves.second * number(ids, record.scored_again)
 
+    def is_recorded(self, task: Task, seen: int) -> bool:
+        """Whether all results of a task are recorded, so that it needs no call."""
+        record = self.record
+        match task:
+            case Generate(n):
+                return all(id in record.scored for id in self.numbering.numbers(seen, n))
+            case Verify(ids, _, ahead):
+                return all(id in record.found for id in ids) and self.is_recorded(
+                    Generate(ahead), seen
+                )
+            case Rescore(ids):
+                return all(id in record.scored_again for id in ids)
+
     def recorded(self, task: Task, seen: int) -> float:
         """The measured cost of those results of a task that are recorded."""
         if self.meter is None:
@@ -235,13 +249,9 @@ class Executor:
     async def _generate(self, wanted: Sequence[int]) -> Generated:
         record = self.record
         missing = [id for id in wanted if id not in record.made]
-        size = getattr(self.backends.generator, "batch", None) or len(missing) or 1
-        batches = [missing[at : at + size] for at in range(0, len(missing), size)]
         unscored = [id for id in wanted if id not in record.scored]
         spare = self.reserves.verification + self._reserved_for("score", len(unscored))
-        errors = await together([partial(self._make, batch, spare) for batch in batches])
-        if errors:
-            raise errors[0]
+        await self._make_all(missing, spare)
         there = list(takewhile(record.made.__contains__, wanted))  # fewer if there are no more
         await self._score([id for id in there if id not in record.scored])
         await self._key_again(there)
@@ -288,6 +298,19 @@ class Executor:
     def _reserved_for(self, call: Call, n: int) -> float:
         return self.reserves.of(call, n, measured=self.meter is not None)
 
+    @property
+    def _batch(self) -> int:
+        """How many candidates one call asks for at most; it falls if the server makes fewer."""
+        return getattr(self.backends.generator, "batch", None) or sys.maxsize
+
+    async def _make_all(self, ids: Sequence[int], spare: float) -> None:
+        """Generate drafts for these candidates, with calls side by side."""
+        size = min(self._batch, len(ids))
+        batches = [ids[at : at + size] for at in range(0, len(ids), size or 1)]
+        errors = await together([partial(self._make, batch, spare) for batch in batches])
+        if errors:
+            raise errors[0]
+
     async def _make(self, ids: Sequence[int], spare: float) -> None:
         """Generate drafts for these candidates. The budget must cover `spare` besides.
 
@@ -296,6 +319,9 @@ class Executor:
         """
         left = list(ids)
         while left:
+            if self._batch < len(left):
+                await self._make_all(left, spare)
+                return
             attempts = ReservedAttempts(self, "generate", left, spare)
             first = self.numbering.own(left[0])
             drafts = await self.caller.make(partial(self._drafts, len(left), first), attempts)
@@ -327,7 +353,7 @@ class Executor:
             return
         drafts = {id: self.draft(id) for id in ids}
         keys = await self._keys(drafts.values())
-        scores = await self._scores(self.backends.scorer, "score", drafts, keys)
+        scores, reserved = await self._scores(self.backends.scorer, "score", drafts, keys)
         judge = self._judge
         entries = [
             Scored(
@@ -341,7 +367,7 @@ class Executor:
             )
             for id, score, (key, why) in zip(ids, scores, keys, strict=True)
         ]
-        await self.record.write(*entries, *self._settled_drafts(ids, entries))
+        await self.record.write(*entries, *self._settled_drafts(ids, entries, reserved))
         self.caller.complaints.notice(getattr(self.backends.scorer, "notices", ()))
         self.caller.complaints.ranked(self.ranked_by)
         await self.caller.check_scores(list(drafts.values()), scores)
@@ -349,16 +375,21 @@ class Executor:
     async def _drop(self, ids: Sequence[int]) -> None:
         """Record that these candidates are broken: they are neither scored nor verified."""
         attempts = ReservedAttempts(self, "score", ids)
-        if attempts.reserved:  # the price of a candidate includes its score
+        if attempts.reserved and self.meter is None:  # a candidate's price includes its score
             await attempts.begin()
         entries = [Scored(id, None, DROPPED, self.record.made[id].broken) for id in ids]
         await self.record.write(*entries, *self._settled_drafts(ids, entries))
 
-    def _settled_drafts(self, ids: Sequence[int], scored: Sequence[Scored]) -> list[Entry]:
-        """With measured costs: return what drafts and scores did not cost of their reserve."""
+    def _settled_drafts(
+        self, ids: Sequence[int], scored: Sequence[Scored], scoring: float = 0.0
+    ) -> list[Entry]:
+        """With measured costs: return what drafts and scores did not cost of their reserve.
+
+        `scoring` is what the attempt to score has reserved besides.
+        """
         if self.meter is None:
             return []
-        reserved = self.reserves.of("generate", len(ids), measured=True)
+        reserved = self.reserves.of("generate", len(ids), measured=True) + scoring
         paid = self.record.paid(self.meter, ("generate",), ids)
         paid += sum(self.meter.cost("score", Usage.of(each.usage)) for each in scored)
         return [Settled("score", tuple(ids), reserved - paid)]
@@ -381,14 +412,13 @@ class Executor:
         missing = [id for id in ids if id not in self.record.scored_again]
         if missing:
             drafts: dict[int, Draft] = {id: self.draft(id) for id in missing}
-            scores = await self._scores(self.backends.second, "rescore", drafts)
+            scores, reserved = await self._scores(self.backends.second, "rescore", drafts)
             entries: list[Entry] = [
                 ScoredAgain(id, score.value, score.reason, score.usage.as_data())
                 for id, score in zip(missing, scores, strict=True)
             ]
             if self.meter is not None:
                 paid = sum(self.meter.cost("rescore", score.usage) for score in scores)
-                reserved = self.reserves.of("rescore", len(missing), measured=True)
                 entries.append(Settled("rescore", tuple(missing), reserved - paid))
             await self.record.write(*entries)
         second = {id: self.record.scored_again[id].score for id in ids}
@@ -396,8 +426,11 @@ class Executor:
 
     async def _scores(
         self, scorer: Scorer, call: Call, given: Mapping[int, Draft], keys: Sequence[_Keyed] = ()
-    ) -> list[Score]:
-        """One score per candidate: a finite number, or None with a reason."""
+    ) -> tuple[list[Score], float]:
+        """One score per candidate: a finite number, or None with a reason.
+
+        And what is still reserved for them: nothing, if no attempt had a result.
+        """
         ids = list(given)
         drafts = list(given.values())
         ask = partial(scorer.score, self.problem, drafts)
@@ -414,8 +447,8 @@ class Executor:
             if len(scores) != len(drafts):
                 raise ScorerError(f"{len(scores)} scores for {len(drafts)} drafts")
         except BackendError as error:
-            return [Score(None, reason=str(error))] * len(drafts)
-        return [checked_score(score) for score in scores]
+            return [Score(None, reason=str(error))] * len(drafts), 0.0
+        return [checked_score(score) for score in scores], attempts.reserved + attempts.held
 
     def _earlier(self, first: int) -> list[Arrived]:
         """The candidates of the same generator that arrived before one."""
@@ -454,8 +487,13 @@ class Executor:
         missing = [id for id in ids if id not in self.record.found]
         errors: Sequence[Exception] = ()
         if missing and (self.answers > 1 or not self._passed(ids)):
+            # The same numbers after a kill: those of this step follow those of earlier steps.
+            before = len(self.record.found.keys() - set(ids))
+            numbers = {id: before + place for place, id in enumerate(ids, 1)}
             with anyio.CancelScope() as scope:
-                errors = await together([partial(self._find, id, scope) for id in missing])
+                errors = await together(
+                    [partial(self._find, id, numbers[id], scope) for id in missing]
+                )
         if errors and (self.answers > 1 or not self._passed(ids)):
             raise errors[0]
         await settle_parked(self.record, self.meter, ids)
@@ -476,21 +514,26 @@ class Executor:
         verdicts = (self.record.found[id].verdict for id in ids if id in self.record.found)
         return Verdict.PASSED in verdicts
 
-    async def _find(self, id: CandidateId, scope: anyio.CancelScope) -> None:
-        """Get one verdict. If it is a pass, cancel the other verifications of the step."""
-        verdict = await self._verdict(id)
+    async def _find(self, id: CandidateId, number: int, scope: anyio.CancelScope) -> None:
+        """Get one verdict. If it is a pass, cancel the other verifications of the step.
+
+        `number` counts the candidates of the search that are verified, from 1.
+        """
+        verdict = await self._verdict(id, number)
         if verdict is Verdict.PASSED and self.answers == 1:
             scope.cancel()
 
-    async def _finding(self, id: CandidateId) -> Finding:
+    async def _finding(self, id: CandidateId, number: int) -> Finding:
         verifier = self.backends.verifier
-        return checked_finding(await verifier.verify(self.problem, self.draft(id)), verifier)
+        more = {"number": number} if getattr(verifier, "reads_number", False) else {}
+        found = await verifier.verify(self.problem, self.draft(id), **more)
+        return checked_finding(found, verifier)
 
-    async def _verdict(self, id: CandidateId) -> Verdict:
+    async def _verdict(self, id: CandidateId, number: int) -> Verdict:
         if ("verify", id) not in self.record.tally.parked:
             attempts = ReservedAttempts(self, "verify", (id,))
             try:
-                finding = await self.caller.make(partial(self._finding, id), attempts)
+                finding = await self.caller.make(partial(self._finding, id, number), attempts)
             except ParkedCall as parked:
                 await self.record.write(Parked("verify", (id,), str(parked)))
             else:

@@ -5,12 +5,17 @@ unless the operator joins their histories. A search takes the prior that is ther
 starts. After the search that makes a new fit due, the prior is fitted in a thread; other searches
 continue meanwhile. The order of the ends in the ledger decides which problems a prior is fitted to.
 So a run that is interrupted and continued, one problem at a time, takes the same course.
+
+If searches wait for each other (`turns.py`), the easy problems end first. Then a fit also has the
+problems that were open at the last end that counts, as far as they were then. A search that has
+waited takes the newest prior, if it has spent twice as much as when it took its last one.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -50,6 +55,7 @@ class HistoryKind(NamedTuple):
         return cls(generator, scorer, score_of(about), alike, client)
 
 
+_OPEN = 4  # open searches in a fit, for each of the most finished ones
 _NO_KIND = HistoryKind("", "", "")
 
 
@@ -79,9 +85,10 @@ class Experience:
             return JointExperience.of_all(config, writer)
         kind = HistoryKind.of(config.about, joined=config.joined)
         history = history_of(config)
-        name = (cls, kind, history, config.joined)
+        name = (cls, kind, history, config.joined, config.waits)
         if name not in writer.shared:
-            made = Experience(writer.ledger, kind, history, joined=config.joined)
+            joined = config.joined
+            made = Experience(writer.ledger, kind, history, joined=joined, waits=config.waits)
             writer.shared[name] = made
         experience: Experience = writer.shared[name]
         return experience
@@ -93,8 +100,10 @@ class Experience:
         history: tuple[str, ...] = (),
         *,
         joined: bool = False,
+        waits: bool = False,
     ) -> None:
         self._ledger = ledger
+        self._waits = waits
         self._kind = kind
         self._history = history
         self._joined = joined
@@ -152,8 +161,25 @@ class Experience:
         wanted = window(len(every), self.schedule)
         if wanted.stop > self._fitted:
             used = [self._past(x) if isinstance(x, str) else x for x in every[wanted]]
+            last = every[wanted.stop - 1]
+            if self._waits and isinstance(last, str):
+                used += self._open_at_end(last)
             self._prior = self._prior_of(used)
             self._fitted = wanted.stop
+
+    def _open_at_end(self, search: str) -> list[Past]:
+        """The problems that were open when a search ended, as far as they were then.
+
+        They are censored: the ones that are easy have ended, so to leave the others out would
+        promise too much.
+        """
+        assert self._ledger is not None
+        past = []
+        for other, about, number in self._ledger.open_at_end(search, _OPEN * self.schedule.most):
+            if self._is_kind(about):
+                with suppress(LedgerError):  # damaged: nothing is learned from it
+                    past.append(self._past_of(other, self._ledger.read(other)[:number]))
+        return past
 
     def _past(self, search: str) -> Past:
         if search not in self._known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import signal
 import termios
@@ -24,6 +25,7 @@ async def until_interrupted(
     are paid for, so the first signal gives them some seconds to end, and `tell` reports that. A
     second signal cancels everything at once.
     """
+    _silence_event_loop()
     interrupted = False
     before = {number: signal.getsignal(number) for number in _SIGNALS}
     hangup = before[signal.SIGHUP] is not signal.SIG_IGN
@@ -58,6 +60,16 @@ async def until_interrupted(
         for number in watched[1:]:  # the event loop restores the default instead
             signal.signal(number, before[number])
     return interrupted
+
+
+def _silence_event_loop() -> None:
+    """Keep the event loop from printing tracebacks of its own.
+
+    If a connection breaks inside the loop, for example for lack of memory, the loop prints a
+    traceback and closes the connection. The call that used it then fails, and is reported.
+    """
+    if not os.environ.get("GRV_DEBUG"):
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
 
 
 def _detach() -> None:

@@ -28,9 +28,10 @@ class JointExperience(Experience):
         """That of a configuration with several generators, which learns."""
         kinds = {name: HistoryKind.of(each.about) for name, each in config.generators.items()}
         history = history_of(config)
-        name = (cls, tuple(kinds.items()), history, id(config.past))
+        name = (cls, tuple(kinds.items()), history, id(config.past), config.waits)
         if name not in writer.shared:
-            writer.shared[name] = cls(writer.ledger, kinds, config.past, history)
+            made = cls(writer.ledger, kinds, config.past, history, waits=config.waits)
+            writer.shared[name] = made
         experience: JointExperience = writer.shared[name]
         return experience
 
@@ -40,8 +41,10 @@ class JointExperience(Experience):
         kinds: Mapping[str, HistoryKind],
         past: Sequence[PastAttempts],
         history: tuple[str, ...] = (),
+        *,
+        waits: bool = False,
     ) -> None:
-        super().__init__(ledger, history=history)
+        super().__init__(ledger, history=history, waits=waits)
         self._kinds = dict(kinds)
         self._earlier = past
 

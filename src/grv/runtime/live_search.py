@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,7 +13,7 @@ import anyio.to_thread
 from ..backends.callables import in_thread
 from ..backends.protocols import Problem
 from ..conditions import Conditions
-from ..core.values import Reason
+from ..core.values import Reason, Stop
 from ..ledger.entries import Ended, Entry
 from .budget import RunBudget
 from .calls import Caller
@@ -30,6 +30,78 @@ def nothing() -> None:
     """Do nothing after a step."""
 
 
+async def no_wait() -> None:
+    """Give way to no other search."""
+
+
+@dataclass(frozen=True)
+class OpenSearch:
+    """A search that was read from the ledger and can go on, one turn at a time.
+
+    Attributes:
+        loop: carries out its steps.
+        config: how to search, as it was decided for this search.
+        record: what the ledger has of it.
+        experience: learns from its end.
+        models: are trained again after its end.
+    """
+
+    loop: Loop
+    config: SearchConfig
+    record: SearchRecord
+    experience: Experience
+    models: OwnModels
+
+    @property
+    def spent(self) -> float:
+        """What it has possibly paid."""
+        return self.record.tally.paid
+
+    @property
+    def next_cost(self) -> float:
+        """What it will spend until its next verdict, as it expects."""
+        return self.loop.to_verdict
+
+    @property
+    def prediction(self) -> float | None:
+        """What it is predicted to cost in all, by the prior that decides; None without one."""
+        return self.loop.prediction
+
+    async def is_outdated(self) -> bool:
+        """Whether there is a newer prior than the one that decides."""
+        if not (self.config.waits and _may_change_prior(self.record)):
+            return False
+        prior = await self.experience.prior()
+        return prior is not None and prior is not self.config.prior
+
+    async def turn(self) -> Solution | None:
+        """Search until a new verdict is told, or to the end; None if the search has to go on."""
+        solution = await self.loop.turn()
+        return None if solution is None else await self._ended(solution)
+
+    async def stop(self, why: str) -> Solution:
+        """End the search, because there is no money for it."""
+        return await self._ended(await self.loop.end(Stop(Reason.OUT_OF_BUDGET, why=why)))
+
+    async def _ended(self, solution: Solution) -> Solution:
+        await self.experience.add(self.record)
+        if self.record.ended is not None:
+            self.models.ended()
+        return replace(solution, policy=self.config.policy_name)
+
+
+def _may_change_prior(record: SearchRecord) -> bool:
+    """Whether a search that has begun may take another prior.
+
+    It may if it has spent twice as much as at its last start: so all its courses together cost at
+    most three times what one of them may cost (docs/theory/guard.md). A prior does not say
+    what the scores of a trained model mean, so a search with such a score keeps its own.
+    """
+    first = next(iter(record.made.values()), None)
+    is_own = not record.scorer or (first is not None and bool(first.logprobs))
+    return is_own and record.tally.paid >= 2 * record.paid_at_start
+
+
 @dataclass(frozen=True)
 class LiveSearch:
     """The search for the answer to one problem, with all that it works with.
@@ -43,6 +115,7 @@ class LiveSearch:
         on_step: called after each step.
         outside: the context in which the search only waits: for another caller that runs the same
             search, or for a verdict from outside.
+        give_way: waits for the next turn of the search, after each verdict.
     """
 
     problem: Problem
@@ -52,6 +125,7 @@ class LiveSearch:
     budget: RunBudget
     on_step: Callable[[], None] = nothing
     outside: Callable[[], AbstractContextManager[None]] = nullcontext
+    give_way: Callable[[], Awaitable[None]] = no_wait
 
     @cached_property
     def id(self) -> str:
@@ -81,24 +155,35 @@ class LiveSearch:
 
     async def run(self) -> Solution:
         """Search for a verified answer. Results in the ledger are reused, not paid for again."""
+        search = await self.open()
+        while (solution := await search.turn()) is None:
+            await self.give_way()
+        return solution
+
+    async def open(self) -> OpenSearch:
+        """The search, read from the ledger. The caller has its claim.
+
+        If searches wait for each other, one that learns may take a newer prior than it had.
+        """
         conditions = partial(self.config.conditions, self.problem)
         record = await SearchRecord.open(self.writer, self.id, conditions)
         experience = Experience.of(self.config, self.writer)
         models = OwnModels.of(self.config, self.writer)
-        newest = None
+        trained = None
         if self.config.is_auto and not record.scorer:
             learns = self.config.learns and not self.config.is_named
-            newest = await in_thread(partial(models.newest, learns=learns))
+            trained = await in_thread(partial(models.newest, learns=learns))
         config = self.config.recorded(record.started)
-        if config is None:
-            own = None if newest is None else newest.prior
-            config = self.config.chosen(own or await experience.prior())
-        model = None if newest is None else newest.model
-        solution = await Loop(self, config, record, model).solution()
-        await experience.add(record)
-        if record.ended is not None:
-            models.ended()
-        return replace(solution, policy=config.policy_name)
+        if config is None or (self.config.waits and _may_change_prior(record)):
+            own = None if trained is None else trained.prior
+            prior = own or await experience.prior()
+            if config is None or prior is not None:
+                config = self.config.chosen(prior)
+        model = None if trained is None else trained.model
+        loop = Loop(self, config, record, model)
+        if record.made:
+            await loop.catch_up()
+        return OpenSearch(loop, config, record, experience, models)
 
     async def recorded(self, entries: Sequence[Entry]) -> Solution | None:
         """The solution of a search that has ended; None if it has to start or to continue.

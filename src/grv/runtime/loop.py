@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ..core.errors import BackendError
-from ..core.values import Action, Bill, Costs, Event, Generate, Reason, Stop, Task
+from ..core.values import Action, Bill, Costs, Event, Generate, Reason, Stop, Task, Verify
 from ..ledger.entries import Ended, Failed, Told
+from ..policies.learned.prediction import predicted_cost
+from ..policies.learned.prior import Prior
 from ..policies.portfolio.portfolio import sum_of
 from .budget import PROBLEM_SPENT, OutOfBudget, Reserves
 from .executor import Executor
@@ -73,7 +75,10 @@ class Loop:
         self._record = record
         self._portfolio = config.portfolio()
         self._searches = {member.name: member.search for member in self._portfolio.members}
-        self._told_at = time.monotonic()  # when the last result was told
+        self._has_begun = False
+        self._events: list[Event] = []  # that it was told
+        self._out: OutOfBudget | None = None  # the last step that the money did not cover
+        self._told_at = time.monotonic()  # when the last result was told, or the turn began
         # The budget of the search does not count what it paid for verdicts under other conditions.
         caps = replace(live.budget.caps, search=config.limits.budget + record.tally.aside)
         self._executors: dict[str, Executor] = {}
@@ -94,33 +99,74 @@ class Loop:
 
     async def solution(self) -> Solution:
         """Run the search to its end."""
-        record = self._record
-        scorer = await self._pin_scorers()
-        started = self._config.started(self._live.problem, self._live.budget.account)
-        await record.begin(replace(started, conditions=record.conditions, scorer=scorer))
+        while (solution := await self.turn()) is None:
+            pass
+        return solution
+
+    async def turn(self) -> Solution | None:
+        """Run the search until a new verdict is told, or to its end; None if it has to go on."""
+        if not self._has_begun:
+            await self._begin()
         try:
             end = await self._steps()
         except OutOfBudget as out:
             end = Stop(Reason.OUT_OF_BUDGET, why=str(out))
         except BackendError as error:
             message = f"{error}; {error.hint}" if error.hint else str(error)
-            await record.write(Failed(message))
+            await self._record.write(Failed(message))
             return self.solved(FAILED, message)
+        return None if end is None else await self.end(end)
+
+    async def end(self, stop: Stop) -> Solution:
+        """End the search: record it, and return the solution."""
         bills = self._bills
         bill = sum_of(bills)
         ended = Ended(
-            end.reason.value,
-            end.answer,
+            stop.reason.value,
+            stop.answer,
             bill.generated,
             bill.verified,
             bill.total,
-            end.why,
+            stop.why,
             bill.shared,
         )
-        if record.ended != ended:
-            await record.write(ended)
-        spent = PROBLEM_SPENT if end.reason is Reason.OUT_OF_BUDGET else ""
-        return self.solved(end.reason.value, end.why or spent, bills)
+        if self._record.ended != ended:
+            await self._record.write(ended)
+        spent = PROBLEM_SPENT if stop.reason is Reason.OUT_OF_BUDGET else ""
+        return self.solved(stop.reason.value, stop.why or spent, bills)
+
+    async def catch_up(self) -> None:
+        """Tell the search what is recorded, as far as its course needs no call."""
+        if not self._has_begun:
+            await self._begin()
+        await self._steps(calls=False)
+
+    @property
+    def to_verdict(self) -> float:
+        """What the search will spend until its next verdict, as it expects; 0 if it ends."""
+        request = self._request()
+        if isinstance(request.action, Stop):
+            return 0.0
+        return max(0.0, self._portfolio.to_verdict - request.price(request.action, recorded=True))
+
+    @property
+    def prediction(self) -> float | None:
+        """What the search is predicted to cost, if a prior of one generator decides."""
+        if not isinstance(self._config.prior, Prior):
+            return None
+        (member,) = self._portfolio.members
+        turns = member.search.trace
+        verified = [id for turn in turns for id in getattr(turn.action, "ids", ())]
+        pool = member.search.pool
+        judged = [id for id in verified if id in pool.verdicts]
+        return predicted_cost(self._config.prior, pool, judged, pool.costs)
+
+    async def _begin(self) -> None:
+        scorer = await self._pin_scorers()
+        started = self._config.started(self._live.problem, self._live.budget.account)
+        conditions = self._record.conditions
+        await self._record.begin(replace(started, conditions=conditions, scorer=scorer))
+        self._has_begun = True
 
     async def _pin_scorers(self) -> str:
         """Keep the model of a trained score; all generators use the same one."""
@@ -192,20 +238,30 @@ class Loop:
         search = self._searches[asked.name]
         return LoopRequest(action, executor, search.arrived, search.pool.costs)
 
-    async def _steps(self) -> Stop:
-        events: list[Event] = []
-        out: OutOfBudget | None = None
+    async def _steps(self, *, calls: bool = True) -> Stop | None:
+        """Carry out steps until a new verdict is told; the end of the search, if it comes first.
+
+        Without `calls`, only steps whose results are recorded.
+        """
         deadline = self._config.limits.pace.deadline
         self._told_at = time.monotonic()
+        is_new = False
         while not isinstance(action := (request := self._request()).action, Stop):
+            if is_new:
+                return None
+            if not calls and not request.executor.is_recorded(action, request.seen):
+                return None
             self._config.check_step(action)
             recorded = self._record.upcoming
+            wanted = action.ids if isinstance(action, Verify) else ()
+            is_new = not all(id in self._record.found for id in wanted)
             try:
                 with anyio.move_on_after(deadline - self._seconds) as scope:
                     event = await self._carry_out(request, action)
             except OutOfBudget as error:
-                out = error
-                await self._restrict(request, action, out)
+                self._out = error
+                is_new = False
+                await self._restrict(request, action, error)
                 continue
             if scope.cancelled_caught:
                 why = f"the deadline of {deadline:g} seconds has passed"
@@ -216,11 +272,11 @@ class Loop:
             await self._record.tell(Told(event, action.why, request.executor.numbering.name))
             self._portfolio.tell(request.executor.numbering.told(event))
             self._told_at = now
-            events.append(event)
+            self._events.append(event)
             self._live.on_step()
-            request.executor.stop_if_broken(reversed(events))
-        if out is not None and action.reason is Reason.OUT_OF_BUDGET:
-            return replace(action, why=str(out))
+            request.executor.stop_if_broken(reversed(self._events))
+        if self._out is not None and action.reason is Reason.OUT_OF_BUDGET:
+            return replace(action, why=str(self._out))
         return action
 
     async def _carry_out(self, request: LoopRequest, task: Task) -> Event:

@@ -38,6 +38,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..backends.protocols import Problem, Usage
+from ..backends.scorers.bounded import BYTES_PER_TOKEN, Effort
 from ..core.errors import BackendError, UsageError
 from ..core.values import Costs, Measured
 from ..files import is_number, read_toml
@@ -217,6 +218,11 @@ class Meter:
         """Whether a list has the price of the model, or its server may say what it charges."""
         return bool(self.server.url) or self.dollars("generate", Usage(1, 1)) is not None
 
+    @property
+    def has_price(self) -> bool:
+        """Whether a list has the price of the model."""
+        return self.of_model(Usage(1, 1)) is not None
+
     def price(self, call: Call, usage: Usage) -> float | None:
         """The dollars of a call, if they are known; an amount that makes no sense is not."""
         dollars = self.dollars(call, usage)
@@ -254,32 +260,50 @@ class Meter:
         verify = self.dollars("verify", Usage(seconds=_USUAL_SECONDS)) or 0.0
         return Measured(generate, max(verify, generate * _NEARLY_FREE))
 
-    def highest(self, problems: Sequence[Problem], max_tokens: int | None) -> Costs | None:
+    def highest(
+        self, problems: Sequence[Problem], max_tokens: int | None, scoring: Effort | None = None
+    ) -> Costs | None:
         """The most that a candidate and a verification can cost; None if that has no bound.
 
         A prompt has at most one token per byte, and a few for each message. The tokens of an image
         do not depend on its bytes.
+
+        Args:
+            problems: the problems.
+            max_tokens: the most tokens of a candidate.
+            scoring: the most that the model that scores does for a candidate; None if none does.
         """
         timed = [f"{call}_{unit}" for call in _CALLS for unit in ("second", "minute")]
         is_bounded = max_tokens is not None and not any(self.prices.other.get(n) for n in timed)
         if not problems or not is_bounded or any(map(_has_image, problems)):
             return None
+        if any(_asks_model(problem.check) for problem in problems):
+            return None
         prompt = max(len(_sent(problem).encode("utf-8", "replace")) for problem in problems)
         prompt += _TOKENS_AROUND
         completion = max_tokens or 0
+        generate = self._highest("generate", prompt, completion)
+        score = self.prices.of_call("score", 0.0) or 0.0
+        if scoring is not None:
+            read = scoring.prompt_tokens(prompt, BYTES_PER_TOKEN * completion)
+            bound = self._highest("score", read, scoring.answer_tokens)
+            if bound is None:
+                return None
+            score = bound
+        if not generate:
+            return None
+        verify = self.prices.of_call("verify", 0.0) or 0.0
+        return Costs(generate, max(verify, generate * _NEARLY_FREE), score)
+
+    def _highest(self, call: Call, prompt: int, completion: int) -> float | None:
+        """The most that a call with these tokens can cost; None if that is unknown."""
         usages = [
             Usage(prompt, completion, cache_write_tokens=written, reasoning_tokens=thought)
             for written in (0, prompt)
             for thought in (0, completion)
         ]
-        found = [self.dollars("generate", usage) for usage in usages]
-        known = [dollars for dollars in found if dollars is not None]
-        if not known or max(known) <= 0:
-            return None
-        scoring = self.prices.of_call("score", 0.0) or 0.0
-        generate = max(known)
-        verify = self.prices.of_call("verify", 0.0) or 0.0
-        return Costs(generate, max(verify, generate * _NEARLY_FREE), scoring)
+        amounts = [self.dollars(call, usage) for usage in usages]
+        return max((dollars for dollars in amounts if dollars is not None), default=None)
 
     def _of_tokens(self, call: Call, usage: Usage) -> float | None:
         """What the model's server charges, or what it says; None if that is unknown."""
@@ -324,6 +348,13 @@ def _has_image(problem: Problem) -> bool:
     contents = [message.get("content") for message in problem.messages]
     parts = [part for content in contents if isinstance(content, list) for part in content]
     return any(part.get("type") != "text" for part in parts)
+
+
+def _asks_model(check: object) -> bool:
+    """Whether a check, or one within it, is a model's judgement, whose cost has no known bound."""
+    if isinstance(check, Mapping):
+        return check.get("kind") == "judge" or any(map(_asks_model, check.values()))
+    return isinstance(check, list | tuple) and any(map(_asks_model, check))
 
 
 def meters_of(about: Mapping[str, Any]) -> dict[str, Meter]:

@@ -32,7 +32,7 @@ class Solution:
         outcome: solved, finished, exhausted, out of budget or failed; or unfinished, if it was
             read before its end.
         draft: the verified answer; if there is none, the best unverified candidate, or None.
-        verified: whether `draft` passed.
+        verified: whether `draft` passed a check that does not err.
         bill: the amount spent, in the unit of the costs.
         usage: tokens, seconds and dollars used, by kind of call. Unknown dollars are None.
         unneeded: verifications in flight when another one passed; they are paid for. Candidates
@@ -62,8 +62,8 @@ class Solution:
         ...     verifier=lambda p, t: True,
         ...     budget=50,
         ... )
-        >>> solution.outcome, solution.verified, solution.text, solution.bill.total
-        ('solved', True, '4', 11.0)
+        >>> solution.outcome, solution.status, solution.text, solution.bill.total
+        ('solved', 'verified', '4', 11.0)
     """
 
     problem: str
@@ -93,6 +93,18 @@ class Solution:
         return "" if self.draft is None else self.draft.text
 
     @property
+    def wrong_probability(self) -> float | None:
+        """The probability of a wrong answer, if a check that errs has passed it."""
+        return None if self.finding is None else self.finding.wrong_probability
+
+    @property
+    def status(self) -> str:
+        """`verified`, `judged` if a check that errs has passed it, or `unverified`."""
+        if self.verified:
+            return "verified"
+        return "unverified" if self.wrong_probability is None else "judged"
+
+    @property
     def answer_program(self) -> str | None:
         """The program that passed. The verdict is on this program, not on the text around it."""
         return next(iter(self.answer_programs), None)
@@ -107,7 +119,8 @@ class Solution:
             ("cost", f"{self.bill.total:g}"),
             ("seconds", f"{self.seconds:.1f}"),
         ]
-        what = "Verified answer" if self.verified else "Best candidate, not verified"
+        kinds = {"verified": "Verified answer", "judged": "Answer that a judge has passed"}
+        what = kinds.get(self.status, "Best candidate, not verified")
         return html.whole(
             html.title(self.problem),
             html.table([name for name, _ in facts], [[value for _, value in facts]], left=2),
@@ -175,11 +188,12 @@ def solution_of(
     answer = next(iter(answers), None)
     chosen = best if answer is None else answer
     usage = usage_by_call(record, meters or {})
+    finding = None if answer is None else _finding(record.found[answer])
     return Solution(
         problem.id,
         outcome,
         None if chosen is None else executor.draft(chosen),
-        answer is not None,
+        finding is not None and finding.wrong_probability is None,
         bill,
         usage,
         record.tally.cancelled,
@@ -187,7 +201,7 @@ def solution_of(
         len([entry for entry in record.scored.values() if entry.score is None]),
         record.search,
         message,
-        None if answer is None else _finding(record.found[answer]),
+        finding,
         tuple(executor.draft(id) for id in answers),
         tuple(_finding(record.found[id]).answer_program for id in answers),
         "" if chosen is None else record.made[chosen].generator,

@@ -10,6 +10,7 @@ import math
 import queue
 from collections.abc import (
     AsyncGenerator,
+    AsyncIterable,
     AsyncIterator,
     Awaitable,
     Callable,
@@ -20,8 +21,9 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, TypeVar, cast
 
@@ -42,10 +44,10 @@ from ..core.limits import Limits
 from ..core.pace import Pace
 from ..core.search import Policy
 from ..core.values import Cascade, Costs
-from ..ledger.entries import Entry
 from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.opening import open_ledger
 from ..options import names_checked
+from ..schedules import InOrder, LeastSpent, Rule, Stream, parse, written
 from .arguments import (
     ELSEWHERE,
     NEEDED,
@@ -54,21 +56,17 @@ from .arguments import (
     one_problem,
     warn_without_limit,
 )
-from .budget import Gate, RunBudget, check_total
+from .budget import check_total
 from .calls import Caller
 from .config import SearchConfig, config_of
-from .ledger_writer import LedgerWriter
-from .live_search import LiveSearch
 from .options import Calls
 from .prices import Meter
-from .progress import Listener, Progress
-from .solution import Solution, failed_solution
-from .tasks import raise_first
+from .progress import Listener
+from .solution import Solution
+from .turns import Problems, Turns
 
 if TYPE_CHECKING:
     from ..learning.joint import PastAttempts
-
-_LOOKED_UP = 64  # problems whose records are read at once
 
 Generating = MakesDrafts | Callable[[Problem], Made | Awaitable[Made]]
 Scoring = Scorer | Callable[[Problem, str], Given | Awaitable[Given]]
@@ -77,6 +75,7 @@ Verifying = Verifier | Callable[[Problem, str], Answer | Awaitable[Answer]]
 GivenScorer = Scoring | Literal["auto"]
 GivenCosts = Costs | tuple[float, float] | str
 GivenPolicy = Policy | str
+GivenProblems = Iterable[Problem | str] | AsyncIterable[Problem | str]
 
 _LIMITS = Limits()
 _TO_CALLER = 4  # frames from the warning to the program that calls `solve`
@@ -132,6 +131,9 @@ class SolveOptions(TypedDict, total=False):
         at_once: the number of problems searched at once; by default twice the calls at once.
         skip: ids of problems already solved; their cost counts against `total_budget`.
         progress: a function that is called with a `grv.runtime.Progress` after each step.
+        schedule: which problem goes next: a rule of `grv.schedules` or its specification. By
+            default `least-spent` if there is a total budget, otherwise `in-order`.
+        run_deadline: the seconds after which the run ends; problems without an end are not yielded.
     """
 
     generator: Required[Generating | Mapping[str, Generating]]
@@ -160,6 +162,8 @@ class SolveOptions(TypedDict, total=False):
     at_once: int | None
     skip: Collection[str]
     progress: Listener | None
+    schedule: Rule | str | None
+    run_deadline: float | str
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -203,6 +207,8 @@ def solve(
     at_once: int | None = None,
     skip: Collection[str] = (),
     progress: Listener | None = None,
+    schedule: Rule | str | None = None,
+    run_deadline: float | str = math.inf,
 ) -> Coroutine[Any, Any, Solution]:
     """Search for a verified answer to one problem, or to a prompt; await the result.
 
@@ -222,7 +228,7 @@ def solve(
 
 @_door
 def solve_many(
-    problems: Iterable[Problem | str],
+    problems: GivenProblems,
     *,
     generator: Generating | Mapping[str, Generating],
     scorer: GivenScorer | Mapping[str, GivenScorer] = "auto",
@@ -250,15 +256,21 @@ def solve_many(
     at_once: int | None = None,
     skip: Collection[str] = (),
     progress: Listener | None = None,
+    schedule: Rule | str | None = None,
+    run_deadline: float | str = math.inf,
 ) -> AsyncGenerator[Solution]:
     """Search for answers to many problems at once; yield each solution as its search ends.
+
+    Problems may arrive while others are searched, from an asynchronous iterator. With a total
+    budget, grv solves as many of them as it can for the money; see `schedule`.
 
     A search that another caller runs already, in this process or in another one, is joined: its
     result is yielded here too. Errors are those of `solve`. The options are
     described in `grv.runtime.SolveOptions`.
     """
     options = _options(dict(locals()))
-    return SolveCall.of(many_problems(problems), options).solutions()
+    asked = problems if isinstance(problems, AsyncIterable) else many_problems(problems)
+    return SolveCall.of(asked, options).solutions()
 
 
 @_door
@@ -291,6 +303,8 @@ def solve_now(
     at_once: int | None = None,
     skip: Collection[str] = (),
     progress: Listener | None = None,
+    schedule: Rule | str | None = None,
+    run_deadline: float | str = math.inf,
 ) -> Solution:
     """Search for a verified answer to one problem, or to a prompt.
 
@@ -347,6 +361,8 @@ def solve_many_now(
     at_once: int | None = None,
     skip: Collection[str] = (),
     progress: Listener | None = None,
+    schedule: Rule | str | None = None,
+    run_deadline: float | str = math.inf,
 ) -> Generator[Solution]:
     """Search for answers to many problems at once; yield each solution as its search ends.
 
@@ -375,18 +391,20 @@ def _options(given: Mapping[str, Any]) -> SolveOptions:
 class SolveCall:
     """One call of `solve` or of a counterpart: what is asked, and how to search."""
 
-    problems: Sequence[Problem]
+    problems: Sequence[Problem] | AsyncIterable[Problem | str]
     options: SolveOptions
     config: SearchConfig
 
     @classmethod
-    def of(cls, problems: Sequence[Problem], options: SolveOptions) -> SolveCall:
+    def of(
+        cls, problems: Sequence[Problem] | AsyncIterable[Problem | str], options: SolveOptions
+    ) -> SolveCall:
         """The call; a UsageError if the options do not fit together."""
         config = config_of(options)
         total_budget = float(options.get("total_budget", math.inf))
         warn_without_limit(config, total_budget, stacklevel=_TO_CALLER)
         skipped = options.get("skip", ())
-        for problem in problems:
+        for problem in problems if isinstance(problems, Sequence) else ():
             if problem.id not in skipped:
                 config.conditions(problem)  # refuses a check that the verifier cannot carry out
         return cls(problems, options, config)
@@ -447,6 +465,10 @@ class SolveRun:
         at_once: the number of problems searched at once; by default twice the calls at once.
         skip: ids of problems already solved.
         progress: is told the progress after each step.
+        schedule: which search goes next: a rule or its specification. By default `least-spent` if
+            there is a total budget, otherwise `in-order`.
+        run_deadline: the seconds after which the run ends.
+        expected: how many problems there will be, if they arrive one by one.
     """
 
     config: SearchConfig
@@ -456,118 +478,75 @@ class SolveRun:
     at_once: int | None = None
     skip: Collection[str] = ()
     progress: Listener | None = None
+    schedule: Rule | str | None = None
+    run_deadline: float = math.inf
+    expected: int | None = None
 
     def __post_init__(self) -> None:
         check_total(self.total_budget)
         self.config.check_plans()
+        if isinstance(self.rule, Stream) and math.isinf(self.total_budget):
+            raise UsageError("the schedule stream needs a total budget")
 
-    async def solutions(self, problems: Iterable[Problem | str]) -> AsyncGenerator[Solution]:
+    @cached_property
+    def rule(self) -> Rule:
+        """Decides which search goes next."""
+        if self.schedule is None:
+            return InOrder() if math.isinf(self.total_budget) else LeastSpent()
+        return parse(self.schedule) if isinstance(self.schedule, str) else self.schedule
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether a search that has begun may wait for others."""
+        return not isinstance(self.rule, InOrder | Stream)
+
+    async def solutions(self, problems: GivenProblems) -> AsyncGenerator[Solution]:
         """Search for answers; yield each solution when it is found."""
-        asked = [one_problem(problem) for problem in problems]
-        todo = [problem for problem in asked if problem.id not in self.skip]
-        async with aclosing(_Searches(self, len(asked), len(todo)).solutions(todo)) as solutions:
+        skipped = 0
+        expected = self.expected
+        todo: Problems
+        if isinstance(problems, AsyncIterable):
+            todo = map_problems(problems)
+        else:
+            asked = [one_problem(problem) for problem in problems]
+            todo = [problem for problem in asked if problem.id not in self.skip]
+            skipped = len(asked) - len(todo)
+            expected = len(todo)
+        async with (
+            self._following(is_alone=skipped + (expected or 2) == 1),
+            aclosing(Turns(self, skipped, expected).solutions(todo)) as solutions,
+        ):
             async for solution in solutions:
                 yield solution
 
+    @asynccontextmanager
+    async def _following(self, *, is_alone: bool) -> AsyncIterator[None]:
+        """Follow the schedule; refuse it if another process of the ledger follows another one.
 
-class _Searches:
-    """The searches of a run, and how far they are."""
-
-    def __init__(self, run: SolveRun, problems: int, todo: int) -> None:
-        self.run = run
-        self.problems = problems
-        self.writer = LedgerWriter(run.ledger)
-        self.budget = RunBudget(run.total_budget, self.writer)
-        at_once = run.at_once or 2 * run.caller.calls.concurrency
-        self.gate = Gate(at_once, self.budget, run.config.costs, run.config.limits.budget)
-        self.done = self.solved = problems - todo
-
-    def tell(self) -> None:
-        """Report the progress to the listener."""
-        if self.run.progress is not None:
-            self.run.progress(
-                Progress(
-                    self.problems,
-                    self.done,
-                    self.solved,
-                    self.budget.paid,
-                    self.run.caller.in_flight,
-                    self.run.caller.waiting,
-                )
+        A search that is alone has no order.
+        """
+        if is_alone:
+            yield
+            return
+        name = written(self.rule)
+        other = await anyio.to_thread.run_sync(self.ledger.follow, name)
+        if other is not None:
+            followed = f"--schedule {other}" if other else "another schedule"
+            raise UsageError(
+                f"a run on this ledger follows {followed}, and this one would follow {name}: wait"
+                " for its end, give the same schedule, or use another ledger"
             )
-
-    async def solutions(self, todo: Sequence[Problem]) -> AsyncGenerator[Solution]:
-        """Search as many problems at once as the gate admits; yield each solution when found."""
-        send, receive = anyio.create_memory_object_stream[Solution](math.inf)
-
-        async def everything() -> None:
-            async with send, anyio.create_task_group() as group:
-                for at in range(0, len(todo), _LOOKED_UP):
-                    for search in await self._unsolved(todo[at : at + _LOOKED_UP], send):
-                        await self.gate.enter()  # before the task starts: waiting uses memory
-                        group.start_soon(self._one, search, send)
-
-        self.tell()
         try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(everything)
-                async with receive:
-                    async for solution in receive:
-                        self.done += 1
-                        self.solved += solution.verified
-                        self.tell()
-                        yield solution
-        except BaseExceptionGroup as errors:
-            raise_first(errors)
-
-    def _search(self, problem: Problem) -> LiveSearch:
-        return LiveSearch(
-            problem,
-            self.run.config,
-            self.writer,
-            self.run.caller,
-            self.budget,
-            self.tell,
-            self.gate.outside,
-        )
-
-    async def _unsolved(
-        self, problems: Sequence[Problem], send: anyio.abc.ObjectSendStream[Solution]
-    ) -> list[LiveSearch]:
-        """The searches that have to run; the solutions of the others are recorded."""
-        searches = [self._search(problem) for problem in problems]
-        unsolved = []
-        recorded = await anyio.to_thread.run_sync(self._read, searches)
-        for search, entries in zip(searches, recorded, strict=True):
-            solution = await search.recorded(entries)
-            if solution is None:
-                unsolved.append(search)
-            else:
-                await send.send(solution)
-        return unsolved
-
-    def _read(self, searches: Sequence[LiveSearch]) -> list[Sequence[Entry]]:
-        """The entries of these searches; none if they are damaged, which shows when they start."""
-        found: list[Sequence[Entry]] = []
-        for search in searches:
-            try:
-                found.append(self.writer.ledger.read(search.id))
-            except LedgerError as error:
-                if error.entry is None:
-                    raise
-                found.append(())
-        return found
-
-    async def _one(self, search: LiveSearch, send: anyio.abc.ObjectSendStream[Solution]) -> None:
-        """Search one problem. A damaged search is reported, and the others continue."""
-        try:
-            await send.send(await search.claimed())
-        except LedgerError as error:
-            if error.entry is None:
-                raise
-            await send.send(failed_solution(search.problem, search.id, str(error)))
+            yield
         finally:
-            self.gate.leave()
+            with anyio.CancelScope(shield=True), suppress(LedgerError):  # then it is left already
+                await anyio.to_thread.run_sync(self.ledger.leave, name)
+
+
+async def map_problems(given: AsyncIterable[Problem | str]) -> AsyncGenerator[Problem]:
+    """The problems that arrive."""
+    async for problem in given:
+        yield one_problem(problem)
 
 
 @asynccontextmanager
@@ -583,6 +562,8 @@ async def _running(config: SearchConfig, options: SolveOptions) -> AsyncIterator
             options.get("at_once"),
             options.get("skip", ()),
             options.get("progress"),
+            options.get("schedule"),
+            float(options.get("run_deadline", math.inf)),
         )
 
 

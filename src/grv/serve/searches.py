@@ -7,8 +7,10 @@ that is stopped, or whose process dies, continues when the same request comes ag
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -40,7 +42,8 @@ class ServerBounds:
 
     Attributes:
         searches: the number of searches at once.
-        queue: the number of searches that wait for one of these places.
+        queue: the number of searches of a client that wait for one of these places, if it has all
+            of them. Clients do not fill each other's queues.
     """
 
     searches: int = 64
@@ -53,6 +56,7 @@ class RunningSearch:
 
     Attributes:
         request: the request that started it.
+        client: the name of the client that pays.
         caller: makes its calls.
         generated, verified, shared, cost: what it did in this process so far.
         solution: its result, if it has ended.
@@ -66,6 +70,7 @@ class RunningSearch:
     """
 
     request: CompletionRequest
+    client: str
     caller: Caller
     started: float = field(default_factory=time.monotonic)
     generated: int = 0
@@ -115,36 +120,103 @@ class RunningSearch:
         }
 
 
+@dataclass(order=True)
+class _Turn:
+    """A search that waits for a place; the one that has spent least is first."""
+
+    spent: float
+    number: int
+    begins: anyio.Event = field(compare=False)
+
+
 class Places:
-    """Places for some searches at once; others wait for their turn."""
+    """Places for some searches at once. Others wait, and clients share the places fairly.
+
+    The client that has spent least is next, with the search that has cost it least. A client that
+    was away is counted as if it had spent as much as the least of those that are here: what it did
+    not use before gives it no right to all places now, and what it spent before does not keep it
+    out.
+    """
 
     def __init__(self, most: int) -> None:
         self._free = most
-        self._waiting: deque[anyio.Event] = deque()
+        self._numbers = itertools.count()
+        self._spent: dict[str, float] = {}  # by client
+        self._present: Counter[str] = Counter()  # searches that have a place or wait for one
+        self._waiting: dict[str, list[_Turn]] = {}  # by client; heaps
+
+    def charge(self, client: str, amount: float) -> None:
+        """Count what a client spends."""
+        self._spent[client] = self._spent.get(client, 0.0) + amount
 
     @asynccontextmanager
-    async def one(self) -> AsyncIterator[None]:
+    async def one(self, client: str) -> AsyncIterator[None]:
         """Wait for a place, and have it until the end of the context."""
+        if not self._present[client]:
+            others = [self._spent[name] for name in +self._present]
+            self._spent[client] = max(self._spent.get(client, 0.0), min(others, default=0.0))
+        self._present[client] += 1
+        try:
+            await self._wait(client)
+            try:
+                yield
+            finally:
+                self._give_back()
+        finally:
+            self._present[client] -= 1
+
+    async def give_way(self, client: str, spent: float) -> None:
+        """Let another search have the place, if one is before this one; then wait for a place.
+
+        The search has a place again when this returns, also if it is cancelled: then it only ends.
+        """
+        if not self._waiting:
+            return
+        turn = self._queued(client, spent)
+        self._give_back()
+        try:
+            await turn.begins.wait()
+        except BaseException:
+            if not turn.begins.is_set():
+                self._forget(client, turn)
+                self._free -= 1
+            raise
+
+    async def _wait(self, client: str) -> None:
+        """Wait for the first place of a search."""
         if self._free > 0:
             self._free -= 1
-        else:
-            await self._turn()
+            return
+        turn = self._queued(client, 0.0)
         try:
-            yield
-        finally:
-            self._give_back()
-
-    async def _turn(self) -> None:
-        turn = anyio.Event()
-        self._waiting.append(turn)
-        try:
-            await turn.wait()
+            await turn.begins.wait()
         except BaseException:
-            if turn.is_set():
+            if turn.begins.is_set():
                 self._give_back()
             else:
-                self._waiting.remove(turn)
+                self._forget(client, turn)
             raise
+
+    def _queued(self, client: str, spent: float) -> _Turn:
+        turn = _Turn(spent, next(self._numbers), anyio.Event())
+        heapq.heappush(self._waiting.setdefault(client, []), turn)
+        return turn
+
+    def _forget(self, client: str, turn: _Turn) -> None:
+        turns = self._waiting[client]
+        turns.remove(turn)
+        heapq.heapify(turns)
+        if not turns:
+            del self._waiting[client]
+
+    def _next(self) -> _Turn:
+        """The search that is next."""
+        client = min(self._waiting, key=lambda name: self._spent[name])
+        turns = self._waiting[client]
+        turn = heapq.heappop(turns)
+        if not turns:
+            del self._waiting[client]
+        return turn
 
     @contextmanager
     def left(self) -> Iterator[None]:
@@ -159,7 +231,7 @@ class Places:
         self._free += 1
         while self._free > 0 and self._waiting:
             self._free -= 1
-            self._waiting.popleft().set()
+            self._next().begins.set()
 
 
 class Searches:
@@ -196,7 +268,7 @@ class Searches:
         self._running: dict[str, RunningSearch] = {}
         self._by_id: defaultdict[str, list[RunningSearch]] = defaultdict(list)
         self._unfinished = 0  # running or stopping
-        self._aside = 0  # of these, those that only wait
+        self._busy: Counter[str] = Counter()  # by client, without those that only wait
         self._closed = False
         self._ended = anyio.Event()
         self.lost: LedgerError | None = None
@@ -259,14 +331,15 @@ class Searches:
             return known
         if self._closed:
             raise _closing()
-        busy = self._unfinished - self._aside
+        busy = self._busy[client.name]
         if busy >= self._bounds.searches + self._bounds.queue:
             message = f"{busy} searches run or wait already; try again later"
             raise ApiError(429, message, code="queue_full", retry_after=2)
-        running = RunningSearch(request, request.profile.caller.another())
+        running = RunningSearch(request, client.name, request.profile.caller.another())
         self._running[key] = running
         self._by_id[request.search].append(running)
         self._unfinished += 1
+        self._busy[client.name] += 1
         self._group.start_soon(self._run, running, client)
         return running
 
@@ -280,7 +353,7 @@ class Searches:
         request = running.request
         try:
             with running.scope:
-                async with self._places.one():
+                async with self._places.one(client.name):
                     search = LiveSearch(
                         request.problem,
                         request.config,
@@ -288,6 +361,7 @@ class Searches:
                         running.caller,
                         self.budget(client),
                         outside=partial(self._stand_aside, running),
+                        give_way=partial(self._give_way, running),
                     )
                     running.solution = await search.find()
         except GrvError as error:
@@ -298,18 +372,22 @@ class Searches:
         finally:
             self._end(running, client)
 
+    async def _give_way(self, running: RunningSearch) -> None:
+        """After a verdict, let the searches go on that have spent less."""
+        await self._places.give_way(running.client, running.cost)
+
     @contextmanager
     def _stand_aside(self, running: RunningSearch) -> Iterator[None]:
         """Leave the place of a search while it only waits. Without a holder it is stopped."""
         running.aside = True
-        self._aside += 1
+        self._busy[running.client] -= 1
         self._stop_if_idle(running)
         try:
             with self._places.left():
                 yield
         finally:
             running.aside = False
-            self._aside -= 1
+            self._busy[running.client] += 1
 
     def _end(self, running: RunningSearch, client: Client) -> None:
         if running.solution is None and running.error is None:
@@ -322,6 +400,7 @@ class Searches:
         if not self._by_id[search]:
             del self._by_id[search]
         self._unfinished -= 1
+        self._busy[running.client] -= 1
         running.kept.close()
         running.done.set()
         running.tell()
@@ -367,8 +446,11 @@ class Searches:
             self.ledger_lost.set()
 
     def _written(self, search: str, entries: Sequence[Entry]) -> None:
-        for running in self._by_id.get(search, ()):
+        runs = self._by_id.get(search, ())
+        for running in runs:
             running.count(entries)
+        for client in {running.client for running in runs}:
+            self._places.charge(client, charge_of(entries))
 
     async def close(self, grace: float) -> None:
         """Start no more searches; give those that run some seconds to end, then park them.

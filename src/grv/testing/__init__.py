@@ -30,18 +30,24 @@ if TYPE_CHECKING:
     from .fakes import ScriptedGenerator as ScriptedGenerator
     from .fakes import TableScorer as TableScorer
     from .fakes import TableVerifier as TableVerifier
+    from .lean import FakeLean as FakeLean
+    from .lean import LeanAnswer as LeanAnswer
     from .servers import FakeAnthropic as FakeAnthropic
     from .servers import FakeGemini as FakeGemini
     from .servers import FakeOpenai as FakeOpenai
     from .servers import FakeResponses as FakeResponses
+    from .servers import FakeText as FakeText
 
 # Loaded at first use: the contracts need pytest and hypothesis.
 _HOMES = {
     "FakeAnthropic": "servers",
     "FakeGemini": "servers",
+    "FakeLean": "lean",
     "FakeOpenai": "servers",
     "FakeResponses": "servers",
+    "FakeText": "servers",
     "GeneratorContract": "contracts_backends",
+    "LeanAnswer": "lean",
     "LedgerContract": "contracts_ledger",
     "PolicyContract": "contracts",
     "ScorerContract": "contracts_backends",
@@ -53,9 +59,12 @@ _HOMES = {
 __all__ = [
     "FakeAnthropic",
     "FakeGemini",
+    "FakeLean",
     "FakeOpenai",
     "FakeResponses",
+    "FakeText",
     "GeneratorContract",
+    "LeanAnswer",
     "LedgerContract",
     "PolicyContract",
     "ScorerContract",

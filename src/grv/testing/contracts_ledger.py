@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from ..core.values import CandidateId, Generated, Verdict, Verified
 from ..ledger.entries import Ended, Entry, Failed, Found, Intended, Made, Scored, Started, Told
-from ..ledger.ledger import Caps, Ledger, OverBudget
+from ..ledger.ledger import Caps, Ledger, OverBudget, Standing
 
 LIFE: Sequence[Entry] = (
     Started("p", {"policy": "adaptive", "seed": 0}),
@@ -175,6 +175,46 @@ class LedgerContract:
         ledger.append("c", [end])
         assert [search for search, _ in ledger.ended_searches()] == ["a", "c"]
         assert list(ledger.read("a"))[1] == Started("p", {"seed": "again"}, prior="a text")
+
+    def test_searches_that_were_open_when_another_one_ended(self, ledger: Ledger) -> None:
+        end = Ended("solved", 0, 1, 1, 11.0)
+        for search in ("a", "b", "c", "d"):
+            ledger.append(search, [Started("p", {"seed": search})])
+        ledger.append("b", LIFE[1:4])
+        ledger.append("d", [end])
+        ledger.append("c", [end])
+        ledger.append("a", LIFE[1:4])
+        ledger.append("b", [end])
+        expected = [("a", {"seed": "a"}, 1), ("b", {"seed": "b"}, 4)]
+        assert list(ledger.open_at_end("c", 9)) == expected
+        assert list(ledger.open_at_end("c", 1)) == expected[:1]
+        assert list(ledger.open_at_end("b", 9)) == [("a", {"seed": "a"}, 4)]
+        assert list(ledger.open_at_end("a", 9)) == []
+
+    def test_how_far_searches_are_can_be_asked(self, ledger: Ledger) -> None:
+        ledger.append("a", [*LIFE[:2], Intended("verify", (0,), 2.5)])
+        ledger.append("b", LIFE)
+        ledger.append("c", [LIFE[0], Failed("no server")])
+        assert list(ledger.standings(["c", "nothing", "a", "b"])) == [
+            Standing(2, 0.0, "failed"),
+            Standing(),
+            Standing(3, 2.5),
+            Standing(len(LIFE), 0.0, "solved"),
+        ]
+        ledger.append("b", LIFE[:2])
+        (again,) = ledger.standings(["b"])
+        assert again == Standing(len(LIFE) + 2, 0.0, "solved")
+
+    def test_a_ledger_has_one_schedule_at_a_time(self, ledger: Ledger) -> None:
+        assert ledger.follow("one") is None
+        assert ledger.follow("one") is None
+        assert ledger.follow("two") is not None
+        ledger.leave("one")
+        assert ledger.follow("two") is not None
+        ledger.leave("one")
+        assert ledger.follow("two") is None
+        assert ledger.follow("one") is not None
+        ledger.leave("two")
 
     def test_threads_can_append_at_once(self, ledger: Ledger) -> None:
 

@@ -5,7 +5,8 @@
 
 They refuse what the real servers refuse, and count tokens as those do. Each rule names the page of
 the provider's documentation that it was made from; the official clients read their answers (see
-`tests/backends/test_official_clients.py`). A token is a word.
+`tests/backends/test_official_clients.py`). A token is a word. Servers that speak OpenAI's interface
+with differences are data, in `compatible.py`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
 
+from .compatible import COMPATIBLE, Error, Refused
+
 Text = Callable[[str, int], str]
 FORBIDDEN = "forbidden"  # a prompt with this word is moderated
 _CREATED = 1_700_000_000
@@ -29,13 +32,17 @@ Fault = Literal["overloaded", "cut", "lost"]
 
 
 class Refusal(Exception):
-    """An error response: its status, the fields of its error, and its headers."""
+    """An error response: its status, the fields of its error, and its headers.
+
+    `body` is the whole body of a response that has another form than is usual for its server.
+    """
 
     def __init__(self, status: int, headers: Mapping[str, str] | None = None, **error: Any) -> None:
         super().__init__(status)
         self.status = status
         self.error = error
         self.headers = dict(headers or {})
+        self.body: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class Received:
     body: Mapping[str, Any]
     headers: Mapping[str, str] = field(repr=False)
     status: int = 200
+    query: str = ""
 
 
 @dataclass(frozen=True)
@@ -165,22 +173,24 @@ class FakeServer:
         self._server.server_close()
 
     def respond(
-        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
+        self, target: str, body: Mapping[str, Any], headers: Mapping[str, str]
     ) -> tuple[int, dict[str, Any], dict[str, str], Fault | None]:
         """The status, the body and the headers of the response to a request, and its fault."""
+        path, _, query = target.partition("?")
         with self._lock:
             fault = self.faults(len(self.received))
             self._counts = Counts()
             try:
+                self.check_query(query)
                 answer = self._answer(path, body, headers, fault)
                 status = 200
                 more = {"request-id": f"req_{len(self.received)}"}
             except Refusal as refusal:
                 status = refusal.status
-                answer = self.error(refusal)
+                answer = self.error(refusal) if refusal.body is None else refusal.body
                 more = refusal.headers
                 fault = None
-            self.received.append(Received(path, body, headers, status))
+            self.received.append(Received(path, body, headers, status, query))
             if fault is None:
                 self.charged += self._counts.dollars(self.prices)
             else:
@@ -228,6 +238,9 @@ class FakeServer:
         """The body of an error response."""
         return {"error": refusal.error}
 
+    def check_query(self, query: str) -> None:
+        """Refuse what the query of an address lacks; most servers read none."""
+
     def authorize(self, headers: Mapping[str, str]) -> None:
         """Refuse a wrong key."""
         raise NotImplementedError
@@ -246,9 +259,10 @@ class FakeServer:
 
 
 class FakeOpenai(FakeServer):
-    """OpenAI's chat completions; with `cost`, as OpenRouter adds it to the usage.
+    """OpenAI's chat completions, or those of a server with the same interface.
 
     Args:
+        like: the server, such as "Ollama"; `compatible.COMPATIBLE` has how they differ.
         cost: dollars of each request.
         logprobs: whether answers have the log-probabilities that were asked for.
         most: the most candidates of a request that the server makes, whatever `n` says.
@@ -301,6 +315,7 @@ class FakeOpenai(FakeServer):
     def __init__(
         self,
         *given: Any,
+        like: str = "OpenAI",
         cost: float | None = None,
         logprobs: bool = True,
         most: int | None = None,
@@ -308,18 +323,39 @@ class FakeOpenai(FakeServer):
         says_cost: bool = False,
         **options: Any,
     ) -> None:
-        super().__init__(*given, **options)
+        self.like = COMPATIBLE[like]
+        super().__init__(*given, **{"root": self.like.root, **options})
         self.cost = cost
         self.logprobs = logprobs
         self.most = most
         self.likely = dict(likely or {})
-        self.says_cost = says_cost
+        self.says_cost = says_cost or self.like.says_cost
+
+    def refusal(
+        self, what: Refused, otherwise: Refusal, *, model: str = "", field: str = ""
+    ) -> Refusal:
+        """The refusal of the server that is faked; OpenAI's if it does not differ."""
+        error = self.like.errors.get(what)
+        if error is None:
+            return otherwise
+        refusal = Refusal(error.status, error.headers)
+        refusal.body = _filled(error, model, field)
+        return refusal
+
+    def check_query(self, query: str) -> None:
+        """The version of the interface, where the address needs it."""
+        if self.like.query and f"{self.like.query}=" not in query:
+            raise _openai(404, "Resource not found", code="404")
 
     def authorize(self, headers: Mapping[str, str]) -> None:
         """A key goes into the header Authorization."""
         # https://platform.openai.com/docs/guides/error-codes: 401, invalid authentication.
-        if self.key is not None and headers.get("authorization") != f"Bearer {self.key}":
-            raise _openai(401, "Incorrect API key provided.", code="invalid_api_key")
+        right = {name: f"{before}{self.key}" for name, before in self.like.key_headers.items()}
+        if self.key is None or not right:
+            return
+        if not any(headers.get(name) == value for name, value in right.items()):
+            refusal = _openai(401, "Incorrect API key provided.", code="invalid_api_key")
+            raise self.refusal("key", refusal)
 
     def overload(self) -> Refusal:
         """Too many requests."""
@@ -328,7 +364,7 @@ class FakeOpenai(FakeServer):
         wait = {"retry-after": "0.05", "retry-after-ms": "50"}
         refusal = _openai(429, "Rate limit reached for requests.", wait, code="rate_limit_exceeded")
         refusal.error["type"] = "requests"
-        return refusal
+        return self.refusal("load", refusal)
 
     def check(self, path: str, body: Mapping[str, Any]) -> None:
         """The rules of the interface."""
@@ -353,38 +389,51 @@ class FakeOpenai(FakeServer):
         if path != f"{self.prefix}{self.path}":
             raise _openai(404, f"Invalid URL (POST {path})")
         # The same page: 404, the model does not exist.
-        if body.get("model") != self.model:
-            message = (
-                f"The model `{body.get('model')}` does not exist or you do not have access to it."
-            )
-            raise _openai(404, message, code="model_not_found")
+        if body.get("model") != self.model and not self.like.any_model:
+            name = str(body.get("model"))
+            message = f"The model `{name}` does not exist or you do not have access to it."
+            refusal = _openai(404, message, code="model_not_found")
+            raise self.refusal("model", refusal, model=name)
         for name in body:
             # The same page: 400, an unknown field.
-            if name not in self.fields:
+            if name not in self.fields and not self.like.any_field:
                 message = f"Unknown parameter: '{name}'."
                 raise _openai(400, message, param=name, code="unknown_parameter")
             # https://platform.openai.com/docs/guides/reasoning: models that reason refuse these.
             if name in self.refuses:
                 use = " Use 'max_completion_tokens' instead." if name == "max_tokens" else ""
                 message = f"Unsupported parameter: '{name}' is not supported with this model.{use}"
-                raise _openai(400, message, param=name, code="unsupported_parameter")
+                refusal = _openai(400, message, param=name, code="unsupported_parameter")
+                raise self.refusal("field", refusal, field=name)
+        if self.like.slots is not None and self.number(body) > self.like.slots:
+            refusal = _openai(400, f"'n' must be at most {self.like.slots}.", param="n")
+            raise self.refusal("n", refusal)
 
     def check_prompt(self, prompt: str) -> None:
         """A moderated prompt."""
         # https://platform.openai.com/docs/guides/reasoning: a prompt that was flagged.
-        if FORBIDDEN in prompt:
+        if FORBIDDEN in prompt and self.like.moderates:
             message = (
                 "Invalid prompt: your prompt was flagged as potentially violating our usage policy."
                 " Please try again with a different prompt."
             )
-            raise _openai(400, message, code="invalid_prompt")
+            raise self.refusal("prompt", _openai(400, message, code="invalid_prompt"))
+
+    def number(self, body: Mapping[str, Any]) -> int:
+        """The number of candidates of a request."""
+        asked = 1 if "n" in self.like.ignored else body.get("n", 1)
+        return min(asked, self.most or asked)
+
+    def limit(self, body: Mapping[str, Any]) -> int | None:
+        """The most tokens of a candidate; the newer name of the field wins."""
+        names = ("max_completion_tokens", "max_tokens")
+        given = [body[name] for name in names if name in body and name not in self.like.ignored]
+        return given[0] if given else None
 
     def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Choices, and what they used."""
         prompt = _text_of(body["messages"][-1]["content"])
-        limit = body.get("max_completion_tokens", body.get("max_tokens"))
-        number = min(body.get("n", 1), self.most or body.get("n", 1))
-        replies = [self.reply(prompt, limit) for _ in range(number)]
+        replies = [self.reply(prompt, self.limit(body)) for _ in range(self.number(body))]
         choices = [self.choice(index, reply, body) for index, reply in enumerate(replies)]
         return {
             "id": f"chatcmpl-{self.made}",
@@ -401,8 +450,9 @@ class FakeOpenai(FakeServer):
         if self.thinks:
             # OpenAI itself shows no thoughts; these do:
             # https://docs.vllm.ai/en/latest/features/reasoning_outputs.html
-            message["reasoning_content"] = "let me think"
+            message[self.like.thoughts] = "let me think"
         choice: dict[str, Any] = {"index": index, "message": message, "logprobs": None}
+        choice |= self.like.choice
         choice["finish_reason"] = "length" if reply.is_cut else "stop"
         if body.get("logprobs") and self.logprobs:
             tokens = [_token(word) for word in reply.text.split()]
@@ -425,7 +475,12 @@ class FakeOpenai(FakeServer):
             },
             "completion_tokens_details": {"reasoning_tokens": counts.reasoning},
         }
-        return usage | self.cost_of(counts)
+        kept = {
+            name: value
+            for name, value in usage.items()
+            if name in self.like.usage or not name.endswith("_details")
+        }
+        return kept | self.cost_of(counts)
 
     def cost_of(self, counts: Counts) -> dict[str, float]:
         """The field with the price of a request, if the server says it."""
@@ -433,6 +488,79 @@ class FakeOpenai(FakeServer):
         if self.cost is not None:
             return {"cost": self.cost}
         return {"cost": counts.dollars(self.prices)} if self.says_cost else {}
+
+
+class FakeText(FakeOpenai):
+    """OpenAI's plain completions, for models that continue a text."""
+
+    # https://platform.openai.com/docs/api-reference/completions/create lists the fields.
+    fields: ClassVar[Collection[str]] = [
+        "best_of",
+        "echo",
+        "frequency_penalty",
+        "logit_bias",
+        "logprobs",
+        "max_tokens",
+        "model",
+        "n",
+        "presence_penalty",
+        "prompt",
+        "seed",
+        "stop",
+        "stream",
+        "stream_options",
+        "suffix",
+        "temperature",
+        "top_p",
+        "user",
+    ]
+    path: ClassVar[str] = "/completions"
+
+    def check(self, path: str, body: Mapping[str, Any]) -> None:
+        """The rules of the interface."""
+        self.check_fields(path, body)
+        # The same page: the log-probabilities of at most 5 other tokens.
+        if not 0 <= body.get("logprobs", 0) <= 5:
+            raise _openai(400, "'logprobs' must be from 0 to 5.", param="logprobs")
+        self.check_prompt(body.get("prompt", ""))
+
+    def limit(self, body: Mapping[str, Any]) -> int | None:
+        """The most tokens of a candidate."""
+        # The same page: 16 by default.
+        most: int = body.get("max_tokens", 16)
+        return most
+
+    def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Choices, and what they used."""
+        prompt = body.get("prompt", "")
+        replies = [self.reply(prompt, self.limit(body)) for _ in range(self.number(body))]
+        choices = [self.choice(index, reply, body) for index, reply in enumerate(replies)]
+        return {
+            "id": f"cmpl-{self.made}",
+            "object": "text_completion",
+            "created": _CREATED,
+            "model": self.model,
+            "choices": choices,
+            "usage": self.usage(self.count(prompt, *replies)),
+        }
+
+    def choice(self, index: int, reply: Reply, body: Mapping[str, Any]) -> dict[str, Any]:
+        """One choice of an answer."""
+        words = reply.text.split()
+        logprobs = None
+        if "logprobs" in body and self.logprobs:
+            logprobs = {
+                "tokens": words,
+                "token_logprobs": [-0.5] * len(words),
+                "top_logprobs": None,
+                "text_offset": None,
+            }
+        return {
+            "index": index,
+            "text": reply.text,
+            "logprobs": logprobs,
+            "finish_reason": "length" if reply.is_cut else "stop",
+        }
 
 
 class FakeResponses(FakeOpenai):
@@ -882,6 +1010,16 @@ def _openai(
     return Refusal(status, headers, message=message, **given)
 
 
+def _filled(error: Error, model: str, field: str) -> dict[str, Any]:
+    """The body of an error, with the model and the field of the request."""
+    text = json.dumps(error.body)
+    quoted = {"MODEL": json.dumps(model)[1:-1], "FIELD": json.dumps(field)[1:-1]}
+    body: dict[str, Any] = json.loads(
+        re.sub("MODEL|FIELD", lambda found: quoted[found.group()], text)
+    )
+    return body
+
+
 def _anthropic(message: str) -> Refusal:
     return Refusal(400, type="invalid_request_error", message=message)
 
@@ -917,8 +1055,7 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
             length = int(self.headers.get("content-length", 0))
             body = json.loads(self.rfile.read(length) or b"{}")
             headers = {name.lower(): value for name, value in self.headers.items()}
-            path = self.path.partition("?")[0]
-            status, answer, more, fault = fake.respond(path, body, headers)
+            status, answer, more, fault = fake.respond(self.path, body, headers)
             if fault == "lost":
                 self.close_connection = True
                 return

@@ -42,6 +42,11 @@ CHECKS: dict[str, dict[str, Any]] = {
         "test": "def check(f):\n    assert f(1) == 2\n    assert f(5) == 6\n",
     },
 }
+ROOT = {
+    "kind": "proof",
+    "system": "smt",
+    "statement": "(synth-fun root () Int) (constraint (= (* root root) 1764))",
+}
 
 
 def candidates() -> list[tuple[str, dict[str, Any], list[str]]]:
@@ -54,6 +59,7 @@ def candidates() -> list[tuple[str, dict[str, Any], list[str]]]:
         ("repeated", {**CHECKS["function"], "repeat": 2}, [PROGRAMS["right"]]),
         ("stdin", sums, ["print(sum(map(int, input().split())))", "print(8)", "input(); print(7)"]),
         ("math", half, said),
+        ("proof", ROOT, [f"(define-fun root () Int {number})" for number in (42, 41, "(exit)")]),
     ]
 
 

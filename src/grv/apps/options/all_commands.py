@@ -47,5 +47,6 @@ COMMANDS: Mapping[str, Command] = {
     "theory": Command("theory:theory", "Measure the bounds of the learning theory."),
     "convert": Command("convert:convert", "Join labels and scores from files into one log."),
     "verify": Command("verify:verify", "Give every candidate of a file its verdict."),
+    "calibrate": Command("calibrate:calibrate", "Measure how often a check errs."),
     "doctor": Command("doctor:doctor", "Try the sandbox: attacks must fail."),
 }

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...backends.generators import DIALECTS, GENERATORS, dialect_named
+from ...backends.generators import GENERATORS, INTERFACES, dialect_named
 from ...backends.generators.sampling import Sampling
 from ...backends.models import OLDEST, Models
 from ...backends.sandbox.limits import Isolation
@@ -30,6 +30,7 @@ TRAINED = "trained:"
 if TYPE_CHECKING:
     from ...backends.problems.prompts import Prompts
     from ...backends.protocols import Generator, Problem, Scorer, Verifier
+    from ...backends.scorers.bounded import Effort
     from ...core.search import Policy
     from ...ledger.entries import Call
     from ...runtime.executor import Backends
@@ -155,18 +156,21 @@ class LiveOptions(BackendOptions):
         from ...backends.problems.files import read_problems
 
         with status("reading the problems"):
-            problems = list(read_problems(self.problems, checks=self.verifier is None))
-        for problem in problems if self.models.reward.score_question else ():
+            problems = read_problems(self.problems, checks=self.verifier is None)
+            return [self.asked(problem) for problem in problems]
+
+    def asked(self, problem: Problem) -> Problem:
+        """A problem as it is asked; a UsageError if the models cannot be asked it."""
+        if self.models.reward.score_question:
             self.models.reward.asked(problem)
         if self._prompts is not None:
-            return list(map(self._prompts.of, problems))
+            return self._prompts.of(problem)
         entry = GENERATORS.get(self.models.generator.partition(":")[0])
-        chats = next((problem for problem in problems if problem.messages), None)
-        if chats is not None and entry is not None and entry.for_chats:
+        if problem.messages and entry is not None and entry.for_chats:
             raise UsageError(
-                f"problem {chats.id} has messages, which need a chat model: {entry.for_chats}"
+                f"problem {problem.id} has messages, which need a chat model: {entry.for_chats}"
             )
-        return problems
+        return problem
 
 
 def ledger_files(place: str) -> tuple[str, ...]:
@@ -208,6 +212,7 @@ def backends_of(
     """
     from ...backends import by_name
     from ...backends.scorers.auto import AUTO, AutoScorer
+    from ...backends.scorers.bounded import BoundedScorer
     from ...backends.scorers.trained.scorer import PairedScorer
     from ...runtime.executor import Backends
 
@@ -216,7 +221,7 @@ def backends_of(
 
     def scorer(spec: str) -> Any:
         return by_name.scorer(
-            spec,
+            models.whole_score(spec),
             base_url=models.judge_url(spec),
             model=models.score_model,
             step=models.score_step,
@@ -236,6 +241,9 @@ def backends_of(
             ranking = _trained(first, given, getattr(options, "ledger_path", None))
         else:
             ranking = scorer(first)
+        longest = _longest_scored(options)
+        if longest is not None and _effort(models, first, problems) is not None:
+            ranking = BoundedScorer(ranking, longest)
         with status("preparing"):
             generator = by_name.generator(
                 models.generator,
@@ -329,7 +337,7 @@ def _pricing(spec: str, url: str | None, prices: Prices) -> Meter:
     from ...runtime.prices import Meter, Server, model_of
 
     dialect = spec.partition(":")[0]
-    if url is None and (dialect in DIALECTS or dialect == "openai-text"):
+    if url is None and dialect in INTERFACES:
         url = os.environ.get(dialect_named(dialect).service.base_url) or None
     server = Server.of(spec, None if url is None else shown(url))
     return Meter(prices, model_of(spec), server)
@@ -341,7 +349,7 @@ def _pricing_of_score(models: Models, score: str, prices: Prices) -> Meter | Non
     from ...backends.scorers.judge import parse_judge
     from ...runtime.prices import Meter, Server
 
-    name, _, argument = score.partition(":")
+    name, _, argument = models.whole_score(score).partition(":")
     if name == "judge":
         dialect, model = parse_judge(argument)
         return _pricing(f"{dialect}:{model}", models.judge_url(score), prices)
@@ -364,9 +372,10 @@ def with_guess(
     if not isinstance(spending.costs, Measured):
         return spending
     sampling = options.sampling
+    limit = sampling.max_tokens or _usual_limit(options.models)
     sent = [_with_system(problem, sampling.system) for problem in problems]
     if isinstance(spending.costs, FromPrices):
-        guess = pricing.guess(sent, sampling.max_tokens)
+        guess = pricing.guess(sent, limit)
         if guess is None:
             raise UsageError(
                 f"--costs measured: the price of {pricing.model or 'the generator'} is unknown:"
@@ -375,16 +384,44 @@ def with_guess(
         spending = dataclasses.replace(spending, costs=FromPrices(guess.generate, guess.verify))
     budgets = (spending.budget, spending.total_budget)
     has_budget = any(map(math.isfinite, budgets))
-    if spending.most is None and has_budget and not _has_paid_score(options.models):
-        most = pricing.highest(sent, sampling.max_tokens)
+    first, second = options.models.scores
+    if spending.most is None and has_budget and _effort(options.models, second, sent) is None:
+        effort = _effort(options.models, first, sent)
+        most = pricing.highest(sent, limit, effort)
         spending = dataclasses.replace(spending, most=most)
     return spending
 
 
-def _has_paid_score(models: Models) -> bool:
-    """Whether another model scores candidates; what that can cost has no known bound."""
-    names = [score.partition(":")[0] for score in models.scores if score]
-    return any(name == "judge" or name in REWARDS for name in names)
+def _effort(models: Models, score: str | None, problems: Sequence[Problem]) -> Effort | None:
+    """The most that a model does to score one candidate; None if no model does."""
+    from ...backends.scorers.bounded import Effort
+    from ...backends.scorers.judge import judge_effort, parse_judge
+
+    name, _, argument = models.whole_score(score or "").partition(":")
+    if name == "judge":
+        return judge_effort(parse_judge(argument)[0])
+    if name in REWARDS:
+        system = len(models.reward.score_system.encode())
+        question = max((len(problem.question.encode()) for problem in problems), default=0)
+        step = len((models.score_step or "").encode())
+        return Effort(own_bytes=system + question, candidate_factor=1 + step)
+    return None
+
+
+def _usual_limit(models: Models) -> int | None:
+    """The most tokens of a candidate if --max-tokens does not say it; None if there is no limit."""
+    return dialect_named(models.generator.partition(":")[0]).usual
+
+
+def _longest_scored(options: BackendOptions) -> int | None:
+    """The most bytes of a candidate that a model scores, if a budget reserves what that costs."""
+    from ...backends.scorers.bounded import BYTES_PER_TOKEN
+
+    spending: Spending | None = getattr(options, "spending", None)
+    limit = options.sampling.max_tokens or _usual_limit(options.models)
+    if spending is None or spending.most is None or not spending.most.score or limit is None:
+        return None
+    return BYTES_PER_TOKEN * limit
 
 
 def _with_system(problem: Problem, system: str) -> Problem:
@@ -417,10 +454,12 @@ def check_measured(pricing: Meter, spending: Spending) -> None:
         raise UsageError("--most needs --costs measured:G,V; a price list has fixed costs")
     budgets = (spending.budget, spending.total_budget)
     if measured and spending.most is None and any(map(math.isfinite, budgets)):
+        judges = [scorer.model for scorer in pricing.scorers.values() if not scorer.has_price]
+        also = f"; the price of {judges[0]}, which scores, is unknown" if any(judges) else ""
         raise UsageError(
             "a budget over measured costs needs --most G,V, the most that one candidate and one"
             " verification can cost: grv reserves it for calls in flight. For a model with a known"
-            " price, --max-tokens N is enough"
+            f" price, --max-tokens N is enough{also}"
         )
 
 

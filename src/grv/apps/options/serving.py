@@ -96,7 +96,13 @@ class Serving(Family):
         metavar="FILE",
     )
     searches: int = option(64, "Searches at once.", least=1, most=10_000)
-    queue: int = option(256, "Searches that wait for their turn.", least=0, most=100_000)
+    queue: int = option(
+        256,
+        "Searches of one client that wait for their turn. The client that has spent least is next,"
+        " with the search that has cost it least.",
+        least=0,
+        most=100_000,
+    )
     connections: int = option(1024, "Connections at once.", least=1, most=100_000)
     address_connections: int | None = option(
         None,

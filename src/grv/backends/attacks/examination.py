@@ -10,6 +10,7 @@ from ..sandbox.isolation.seccomp import NOT_YET_RUN
 from ..sandbox.limits import Isolation
 from ..verifiers.languages.toolchains import Toolchain, installed
 from ..verifiers.pool import CheckVerifier
+from ..verifiers.proofs import provers
 from . import suite
 
 
@@ -45,7 +46,7 @@ def examine(
     ):
         trials = suite.run_attacks(verifier, around)
         held = _reported("attacks that are held", trials, tell, verbose)
-        _tell_languages(tell)
+        _tell_tools(tell)
         trials = suite.run_tool_attacks(verifier, around)
         name = "attacks by programs in other languages that are held"
         held = _reported(name, trials, tell, verbose) and held
@@ -58,13 +59,20 @@ def examine(
     return right and held and not damage
 
 
-def _tell_languages(tell: Callable[[str], None]) -> None:
-    """Report the compilers of this machine, and the languages whose attacks are not tried."""
+def _tell_tools(tell: Callable[[str], None]) -> None:
+    """Report compilers and provers of this machine, and those that are missing."""
     for language, found in installed().items():
         if isinstance(found, Toolchain):
             tell(f"  {language}: {found.tool} {found.version}")
         else:
             tell(f"  {language}: not tried here: {found}")
+    for system, program in provers.installed().items():
+        if system == "lean":
+            tell(f"  proofs in lean: attacks are only read; {program}")
+        elif isinstance(program, provers.Prover):
+            tell(f"  proofs in {system}: {program.path} {program.version}")
+        else:
+            tell(f"  proofs in {system}: not tried here: {program}")
 
 
 def _reported(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import os
 import secrets
 import socket
@@ -19,7 +20,7 @@ from ..protocols import Finding, Problem
 from ..sandbox.limits import Isolation, RunLimits
 from ..verifiers.languages.toolchains import Toolchain, installed
 from ..verifiers.pool import CheckVerifier
-from . import answers, ending, escaping, forging, harming, prying, right_programs, tools
+from . import answers, ending, escaping, forging, harming, proofs, prying, right_programs, tools
 from .attack import Aim, Attack
 
 _GROUPS = (forging, prying, harming, escaping, ending)
@@ -135,7 +136,7 @@ def run_attacks(verifier: CheckVerifier, around: Surroundings) -> Iterator[Trial
         yield Trial(name, held(attack, judged.finding), judged.finding)
     others = (
         (f"{attack.name} ({attack.check['kind']})", Problem(attack.name, check=attack.check), text)
-        for attack in answers.attacks()
+        for attack in itertools.chain(answers.attacks(), proofs.attacks())
         for text in (around.fill(attack.text),)
     )
     for name, judged in verifier.find_all(others):

@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 
 
 DIALECTS = ("openai", "responses", "anthropic", "gemini")  # interfaces that take chats
+INTERFACES = (*DIALECTS, "openai-text")
+# What people write for servers with one of these interfaces, and what to write instead.
+INSTEAD_OF = {
+    "azure": "openai:DEPLOYMENT --base-url https://RESOURCE.openai.azure.com/openai/v1",
+    "openrouter": "openai:VENDOR/MODEL --base-url https://openrouter.ai/api/v1",
+    "ollama": "openai:MODEL --base-url http://localhost:11434/v1",
+    "vllm": "openai:MODEL --base-url http://localhost:8000/v1",
+    "sglang": "openai:MODEL --base-url http://localhost:30000/v1",
+    "llama.cpp": "openai:MODEL --base-url http://localhost:8080/v1",
+    "claude": "anthropic:MODEL",
+    "google": "gemini:MODEL",
+}
 
 
 @dataclass(frozen=True)

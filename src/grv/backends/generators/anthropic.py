@@ -39,7 +39,9 @@ def body(request: Request) -> dict[str, Any]:
     }
     if system:
         fields["system"] = system
-    if request.temperature is not None:
+    is_thinking = request.effort not in (None, "none")
+    # With thinking, temperature cannot be changed: 1 is the server's own.
+    if request.temperature is not None and (not is_thinking or request.temperature == 1):
         fields["temperature"] = request.temperature
     if request.top_p is not None:
         fields["top_p"] = request.top_p
@@ -130,6 +132,7 @@ ANTHROPIC = Dialect(
     },
     lacks=frozenset({"n", "seed", "logprobs"}),
     most=1,
+    usual=MOST_TOKENS,
     formats=("text", "json_schema"),
     efforts=("none", "low", "medium", "high", "xhigh", "max"),
     items=7,

@@ -39,6 +39,17 @@ class Moderated(ValueError):
     """The server withholds its answer because of what the prompt says."""
 
 
+class FailedInside(ValueError):
+    """An answer that says that the server failed, although its status is 200.
+
+    `status` is the status that it should have; None if it says none.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(f"an error instead of an answer: {message}")
+        self.status = status
+
+
 def drafts(answer: object, seconds: float = 0.0, *, most: int | None = None) -> list[Draft]:
     """The drafts of an answer, at least one and at most `most`; a ValueError if there is none."""
     return billed(texts(answer)[:most], usage(answer), seconds)
@@ -95,25 +106,34 @@ def _draft(choice: Mapping[str, Any]) -> Draft:
         _text(choice) or "",
         _logprobs(choice),
         thought or "",
-        is_cut=finish == "length" and (thought is not None or _is_null(choice)),
+        is_cut=finish == "length",
+        may_think=thought is not None or _is_null(choice),
     )
 
 
-def draft_of(text: str, logprobs: tuple[float, ...] | None, thought: str, *, is_cut: bool) -> Draft:
+def draft_of(
+    text: str,
+    logprobs: tuple[float, ...] | None,
+    thought: str,
+    *,
+    is_cut: bool,
+    may_think: bool = True,
+) -> Draft:
     """The draft of a text, which is never changed; one that cannot be kept is broken.
 
     Args:
         text: the answer.
         logprobs: those of its tokens.
         thought: what the model thought before it.
-        is_cut: whether its tokens ran out while the model may have been thinking.
+        is_cut: whether its tokens ran out.
+        may_think: whether they may have run out while the model was thinking.
     """
-    if is_cut and not text.strip():
+    if is_cut and may_think and not text.strip():
         return Draft("", None, broken=ONLY_THOUGHT)
     joined = _joined(text)
     if joined is None:
         return Draft("", None, broken=HALF_A_CHARACTER)
-    return Draft(joined, logprobs, reasoning=_joined(thought) or "")
+    return Draft(joined, logprobs, reasoning=_joined(thought) or "", is_cut=is_cut)
 
 
 def refused(refusal: str) -> str:
@@ -238,8 +258,12 @@ def _choices(answer: object) -> list[Any]:
     match answer:
         case {"choices": [*choices]}:
             known = [each for each in choices if isinstance(each, Mapping)]
+        case {"error": {"message": str(message), "code": int(code)}}:  # as OpenRouter does
+            raise FailedInside(message, code if 400 <= code < 600 else None)
+        case {"error": {"message": str(message)} | str(message)}:
+            raise FailedInside(message)
         case {"error": error}:
-            raise ValueError(f"an error instead of an answer: {error}")
+            raise FailedInside(str(error))
         case _:
             raise ValueError("an answer without choices")
     if all(isinstance(each.get("index"), int) for each in known):

@@ -18,12 +18,12 @@ from urllib.parse import quote
 from ...core.errors import BackendError, GeneratorError, UsageError
 from ...options import from_arguments
 from ..http.endpoint import Endpoint, said, status
-from ..http.faults import REWORD, Cause, blamed
+from ..http.faults import REWORD, THIS_CALL, Cause, blamed, of_response
 from ..http.service import Service
 from ..http.web import REFUSED
 from ..protocols import Draft, Problem, Usage
 from .chat import Message, keys_in, messages_of
-from .completions import Moderated, billed, seed_of
+from .completions import FailedInside, Moderated, billed, seed_of
 from .sampling import EFFORTS, Sampling, check_batch
 
 KEY_INSIDE = "the answer contains a whole key, so grv has not kept its text"
@@ -96,6 +96,7 @@ class Dialect:
         lacks: options that it cannot express.
         most: the most candidates of a request.
         least: the least limit of tokens that a request may have.
+        usual: the limit of requests that name none, if the dialect always sends one.
         likely: the tokens with which an answer could have begun, with their log-probabilities.
         formats: the types of `--response-format` that it can express.
         efforts: the levels of `--effort` that it can express.
@@ -114,6 +115,7 @@ class Dialect:
     lacks: frozenset[str] = frozenset()
     most: int | None = None
     least: int = 1
+    usual: int | None = None
     likely: Callable[[object], dict[str, float]] = lambda answer: {}
     formats: tuple[str, ...] = ("text", "json_object", "json_schema")
     efforts: tuple[str, ...] = EFFORTS
@@ -259,6 +261,13 @@ class DialectClient:
     def unreadable(self, exc: ValueError, problem_id: str) -> BackendError:
         """The error for an answer that cannot be read."""
         return self._endpoint.failure(str(exc), problem_id)
+
+    def failed_inside(self, exc: FailedInside, problem_id: str) -> BackendError:
+        """The error for an answer that says that the server failed. It may be paid for."""
+        cause = THIS_CALL
+        if exc.status is not None:
+            cause = replace(of_response(exc.status, str(exc), {}), unpaid=False)
+        return self._endpoint.failure(str(exc), problem_id, cause)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -412,18 +421,28 @@ class DialectGenerator(DialectClient):
         if n < 1:
             raise UsageError(f"n must be at least 1, not {n}")
         asked = min(n, self.batch or n)
-        answer, seconds = await self.answer(problem, asked, first=first)
         try:
-            texts = self.dialect.texts(answer)[: min(n, self.batch or n)]
-            made = billed(texts, self.dialect.usage(answer), seconds)
-        except Moderated as exc:
-            cause = Cause(final=True, hint=REWORD)
-            raise self._endpoint.failure(str(exc), problem.id, cause) from None
-        except ValueError as exc:
-            raise self.unreadable(exc, problem.id) from self._endpoint.cause(exc)
+            made = await self._made(problem, asked, first)
+        except BackendError as error:
+            error.at_most = min(n, self.batch or n)
+            raise
         if len(made) == 1 < asked:
             self.batch = 1
         return [self._checked(draft) for draft in made]
+
+    async def _made(self, problem: Problem, n: int, first: int) -> list[Draft]:
+        """The drafts of one request, with what they used."""
+        answer, seconds = await self.answer(problem, n, first=first)
+        try:
+            texts = self.dialect.texts(answer)[: min(n, self.batch or n)]
+            return billed(texts, self.dialect.usage(answer), seconds)
+        except Moderated as exc:
+            cause = Cause(final=True, hint=REWORD)
+            raise self._endpoint.failure(str(exc), problem.id, cause) from None
+        except FailedInside as exc:
+            raise self.failed_inside(exc, problem.id) from None
+        except ValueError as exc:
+            raise self.unreadable(exc, problem.id) from self._endpoint.cause(exc)
 
     def _checked(self, draft: Draft) -> Draft:
         """The draft as it is; without its text, if that contains a key."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 _LARGEST_ERROR = 1 << 20  # bytes of an error response that are read
 _BARE = "check the name of the model and the address of the server; it often ends in /v1"
+_NO_MODEL = "check the address of the server: no model answers there"
 _SECONDS = 3600.0  # the runtime times out long before
 
 # Requests in flight per client. For each request a client scans all its connections, which with 64
@@ -133,14 +134,17 @@ class Endpoint(Failures[_Error]):
         except (BodyTooLarge, OtherEncoding) as exc:
             raise self.failure(str(exc), problem_id) from exc
         except client_errors() as exc:
-            raise self._translated(exc, problem_id, body) from self.cause(exc)
+            raise self._translated(exc, problem_id, path, body) from self.cause(exc)
         except UnicodeEncodeError as exc:
             cause = Cause(final=True, unpaid=True)
             raise self.failure("half a character in the prompt", problem_id, cause) from exc
         try:
             return reader.answer()
         except ValueError as exc:
-            raise self.failure(f"not JSON: {reader.beginning}", problem_id) from self.cause(exc)
+            is_page = reader.beginning.lstrip().startswith("<")
+            cause = Cause(hint=_NO_MODEL if is_page else "")
+            message = f"not JSON: {reader.beginning}"
+            raise self.failure(message, problem_id, cause) from self.cause(exc)
 
     async def _check_status(self, response: httpx2.Response) -> None:
         """Raise httpx2's error for an error response, of which only the beginning is read."""
@@ -188,16 +192,27 @@ class Endpoint(Failures[_Error]):
         url = None if self.base_url is None else self._httpx2.URL(self.base_url)
         return url is not None and url.path in ("", "/") and self.service.example.endswith("/v1")
 
-    def _translated(self, exc: Exception, problem_id: str, body: Mapping[str, Any]) -> _Error:
+    def _is_whole(self, path: str) -> bool:
+        """Whether the address already ends with the path of requests, which grv adds."""
+        url = None if self.base_url is None else self._httpx2.URL(self.base_url)
+        return url is not None and url.path.rstrip("/").endswith(path)
+
+    def _translated(
+        self, exc: Exception, problem_id: str, path: str, body: Mapping[str, Any]
+    ) -> _Error:
         cause = of_exception(exc)
         match exc:
             case self._httpx2.HTTPStatusError(response=response):
                 message = f"status {response.status_code}: {complaint(response.text)}"
                 cause = of_response(response.status_code, response.text, response.headers, body)
-                if response.status_code == 404 and self._is_bare:
+                if response.status_code == 404 and self._is_whole(path):
+                    cause = replace(cause, hint=f"leave {path} out of the address: grv adds it")
+                elif response.status_code == 404 and self._is_bare:
                     cause = replace(cause, hint=_BARE)
             case self._httpx2.TimeoutException():
                 message = "no answer in time"
+            case self._httpx2.RemoteProtocolError() if "complete" in str(exc):
+                message = f"the answer broke off: {error_line(exc, most=10_000)}"
             case self._httpx2.InvalidURL():
                 message = error_line(exc, named=True, most=10_000)
             case _:

@@ -18,25 +18,55 @@ from typing import Any
 from ...core.errors import Fault
 from ...files import parse_json
 
-_UNPAID = frozenset({400, 401, 402, 403, 404, 405, 429, 501, 503, 529})
+_UNPAID = frozenset({400, 401, 402, 403, 404, 405, 410, 429, 501, 503, 529})
 _HINTS = {
     401: "check the key in {key}",
     402: "add credit to the account, or use another key",
     403: "check the key in {key} and what it may use",
     404: "check the name of the model and the address of the server",
+    410: "check the name of the model and the address of the server",
     405: "check the address of the server; it often ends in /v1",
     501: "check the address of the server; it often ends in /v1",
 }
 _NO_SERVER = "check that the server runs and that its address is right"
+_BROKE_OFF = "check the server and what is between: a proxy may close connections too early"
 _QUOTA = re.compile(
     r"insufficient[_ ]quota|exceeded your current quota|credit balance is too low", re.IGNORECASE
 )
 _BAD_KEY = re.compile(r"API_KEY_INVALID|API key not valid", re.IGNORECASE)  # Gemini, status 400
+# An unknown model with status 400, as at OpenRouter, or as servers behind a gateway say it.
+_NO_MODEL = re.compile(
+    r"model_not_found|not a valid model|invalid model (?:name|id)|model ?not ?exist", re.IGNORECASE
+)
 _MODERATED = re.compile(
     r"content_filter|content_policy|content management policy|invalid_prompt|moderation|flagged",
     re.IGNORECASE,
 )
 REWORD = "reword the prompt, or leave this problem out"
+_SHORTEN = "shorten the prompt, or leave this problem out"
+_LONG_INPUT = re.compile(
+    r"context (?:length|window)|context_length_exceeded|too long|too large|input token count",
+    re.IGNORECASE,
+)
+# The options of grv behind the fields of requests, for advice.
+_FLAGS = {
+    "max_tokens": "--max-tokens",
+    "max_completion_tokens": "--max-tokens",
+    "max_output_tokens": "--max-tokens",
+    "maxOutputTokens": "--max-tokens",
+    "temperature": "--temperature",
+    "top_p": "--top-p",
+    "topP": "--top-p",
+    "stop": "--stop",
+    "stop_sequences": "--stop",
+    "stopSequences": "--stop",
+    "reasoning": "--effort",
+    "reasoning_effort": "--effort",
+    "thinking": "--effort",
+    "thinkingConfig": "--effort",
+    "response_format": "--response-format",
+    "responseJsonSchema": "--response-format",
+}
 _TOO_LONG = re.compile(r"context|too long|length|content", re.IGNORECASE)  # of one prompt
 _PROMPTS = frozenset(
     {"prompt", "messages", "input", "text_1", "text_2"}
@@ -73,6 +103,8 @@ def of_response(
         return Cause("stop", unpaid=unpaid, hint=_HINTS[402])
     if status == 400 and _BAD_KEY.search(body):
         return Cause("stop", unpaid=unpaid, hint=_HINTS[401])
+    if status in (400, 422) and _NO_MODEL.search(complaint(body)):
+        return Cause("stop", unpaid=unpaid, hint=_HINTS[404])
     if status in (400, 403) and _MODERATED.search(body):
         return Cause("call", final=True, unpaid=unpaid, hint=REWORD)
     if status in _HINTS:
@@ -80,8 +112,12 @@ def of_response(
     if status == 429 or status >= 500:
         return Cause("wait", unpaid=unpaid, retry_after=wait)
     if status in (400, 422) and (name := _parameter(body, sent)):
-        return Cause("stop", unpaid=unpaid, hint=f"the server refuses {name}: change or omit it")
-    return Cause("call", final=status in (400, 413, 422), unpaid=unpaid, retry_after=wait)
+        omit = _FLAGS.get(name, "it")
+        hint = f"the server refuses {name}: change or omit {omit}"
+        return Cause("stop", unpaid=unpaid, hint=hint)
+    is_final = status in (400, 413, 422)
+    hint = _SHORTEN if is_final and (status == 413 or _LONG_INPUT.search(body)) else ""
+    return Cause("call", final=is_final, unpaid=unpaid, retry_after=wait, hint=hint)
 
 
 def of_exception(error: BaseException) -> Cause:
@@ -102,6 +138,8 @@ def of_exception(error: BaseException) -> Cause:
                 return Cause("wait")
             case httpx2.RemoteProtocolError() if "without sending a response" in str(each):
                 return Cause("wait")
+            case httpx2.RemoteProtocolError():
+                return Cause(hint=_BROKE_OFF)
     return THIS_CALL
 
 
@@ -151,6 +189,8 @@ def complaint(body: str) -> str:
 def _parameter(body: str, sent: Collection[str]) -> str | None:
     """The field of the request that an error response blames; None if it may be the prompt."""
     names = set(sent) - _PROMPTS
+    if isinstance(sent, Mapping):  # Gemini has an object of parameters
+        names |= {name for part in sent.values() if isinstance(part, Mapping) for name in part}
     record = _error_of(body)
     blamed = record.get("param")
     if isinstance(blamed, str) and blamed in names and record.get("code") != _LONG_PROMPT:
@@ -158,8 +198,9 @@ def _parameter(body: str, sent: Collection[str]) -> str | None:
     message = complaint(body)
     if _TOO_LONG.search(message):
         return None
-    quoted = set(re.findall(r"[`'\"]([a-z_]+)[`'\"]", message))
-    plain = {word for word in re.findall(r"[a-z_]+", message) if "_" in word or word in _PLAIN}
+    quoted = set(re.findall(r"[`'\"]([A-Za-z_]+)[`'\"]", message))
+    words = re.findall(r"[A-Za-z_]+", message)
+    plain = {word for word in words if re.search("_|[a-z][A-Z]", word) or word in _PLAIN}
     return min(names & (quoted | plain), default=None)
 
 
@@ -200,7 +241,7 @@ _NAMED = (
     r"[`'\"][\w.]*?\bNAME[`'\"]|^(?:[\w.]+\.)?NAME:"
     r"|(?<![\w.])NAME(?: parameter| value)? (?:is|are|must|may|can|cannot|should|does|do|has|not)\b"
     r"|(?:unknown|unsupported|unrecognized|unexpected|invalid|no)"
-    r"(?: parameter| field| argument| value| name)?s?:? NAME\b"
+    r"(?: param| parameter| field| argument| value| name)?s?:? NAME\b"
 )
 
 

@@ -68,10 +68,13 @@ class Service:
 
     def all_headers(self, key: str | None) -> dict[str, str]:
         """The headers of all requests that this provider reads."""
-        headers = {self.key_header: f"{self.key_prefix}{key or _NO_KEY}", **self.headers}
+        custom = self.custom()
+        headers = dict(self.headers)
+        if key or not custom:  # without a key, the user's own headers may have one
+            headers[self.key_header] = f"{self.key_prefix}{key or _NO_KEY}"
         given = {name: os.environ.get(of) for name, of in self.variables.items()}
         headers |= {name: value for name, value in given.items() if value}
-        return headers | self.custom()
+        return headers | custom
 
 
 OPENAI = Service(

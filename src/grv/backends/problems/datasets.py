@@ -15,7 +15,7 @@ from ...core.errors import UsageError
 from ...text import checksum
 from ..protocols import Problem
 from ..verifiers.checks import parse_check
-from . import contests, nemo_gym, promptfoo, queries, verl
+from . import contests, lean, multipl_e, nemo_gym, promptfoo, queries, verl
 from .prompts import filled
 from .reading import read_records
 from .records import (
@@ -38,6 +38,7 @@ _SIMPLEST: Mapping[str, Mapping[str, Any]] = {
     "math": {"kind": "math", "answer": "1"},
     "text": {"kind": "text", "matches": ["a"]},
     "schema": {"kind": "schema", "schema": {}},
+    "proof": {"kind": "proof", "system": "lean", "statement": "theorem a : True"},
     "all": {"kind": "all", "checks": [{"kind": "text", "matches": ["a"], "cost": 1.0}]},
 }
 
@@ -102,6 +103,8 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "codecontests": Format(contests.codecontests),
         "bird": Format(queries.bird),
         "spider": Format(queries.spider),
+        "multipl-e": Format(multipl_e.multipl_e),
+        "lean": Format(lean.lean),
         "promptfoo": Format(promptfoo.promptfoo, promptfoo.promptfoo_records),
         "nemo-gym": Format(nemo_gym.nemo_gym),
     }

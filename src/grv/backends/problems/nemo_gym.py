@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.errors import UsageError
 from ...files import shown
-from . import unit_tests
+from . import lean, unit_tests
 from .queries import asked, database_of, definitions, fenced
 from .records import Converted, NotConverted, Record, Wanted, chat, chat_messages, parsed
 
@@ -31,8 +31,6 @@ def nemo_gym(record: Record, wanted: Wanted) -> Converted:
     name = record.name(*_NAMES)
     if name.isdecimal():
         name = f"{record.source}/{name}"
-    if isinstance(record.data.get("formal_statement"), str):
-        raise NotConverted("no check of proofs")
     if "gt_sql" in record.data or "gold_sql" in record.data or "sql" in record.data:
         return _query(record, wanted, name)
     if request.data.get("tools"):
@@ -54,6 +52,8 @@ def _difficulty(record: Record) -> str | None:
 
 def _check(record: Record, wanted: Wanted) -> dict[str, Any]:
     data = record.data
+    if lean.is_theorem(data):
+        return lean.check_of(record)
     metadata = record.part("verifier_metadata").data
     if "unit_tests" in metadata:
         tests = metadata["unit_tests"]

@@ -7,14 +7,16 @@ missing. It is on record, so a search that is resumed keeps its score.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from ..protocols import Arrived, Draft, Problem, Score, Scorer
-from .logprob import LogprobScorer
+from .logprob import NO_LOGPROBS, LogprobScorer
 from .trained.model import TrainedModel
 from .trained.scorer import COLD, PairedScorer, PinnedScorer, TrainedScorer
 
 AUTO = "auto"
+RANKS_LAST = "this response has no log-probabilities, unlike the first one of its search"
 # What a search with `auto` is ranked by.
 BY_LOGPROB = "logprob"
 BY_TRAINED = "trained"
@@ -114,5 +116,9 @@ class PinnedAutoScorer:
         """One score per new candidate; the first candidate of all decides which score."""
         drafts = (arrived.draft for arrivals in (earlier, new) for arrived in arrivals)
         if self.ranked_by(drafts) == BY_LOGPROB:
-            return await self._logprob.score(problem, [arrived.draft for arrived in new])
+            scores = await self._logprob.score(problem, [arrived.draft for arrived in new])
+            return [
+                replace(score, reason=RANKS_LAST) if score.reason == NO_LOGPROBS else score
+                for score in scores
+            ]
         return await self._trained.score_arrivals(problem, earlier, new)

@@ -20,6 +20,7 @@ from ..generators.sampling import Sampling
 from ..http.endpoint import status
 from ..http.web import REFUSED
 from ..protocols import Draft, Problem, Score, Usage, scored
+from .bounded import Effort
 
 _CASE = """\
 Here is a problem and a proposed answer.
@@ -50,6 +51,20 @@ def parse_judge(argument: str) -> tuple[str, str]:
     """
     name, colon, model = argument.partition(":")
     return (name, model) if colon and name in DIALECTS else ("openai", argument)
+
+
+def judge_effort(dialect: str) -> Effort:
+    """The most that a judge does for one candidate.
+
+    A judge whose server turns out to have no log-probabilities is asked twice about the first ones.
+    """
+    interface = dialect_named(dialect)
+    only_rates = "logprobs" in interface.lacks
+    return Effort(
+        calls=1 if only_rates else 2,
+        own_bytes=max(len(QUESTION.encode()), len(RATING.encode())),
+        answer_tokens=_RATING_TOKENS + (0 if only_rates else interface.least),
+    )
 
 
 class JudgeScorer:
@@ -134,10 +149,11 @@ class JudgeScorer:
             for draft in drafts:
                 kept = self._kept.pop((problem.id, draft.text), None)
                 scores.append(kept or await self._one(problem, draft))
-        except ScorerError:
+        except ScorerError as error:
             if len(self._kept) < _MOST_KEPT:
                 done = zip(drafts, scores, strict=False)
                 self._kept |= {(problem.id, draft.text): score for draft, score in done}
+                error.at_most = 1
             raise
         return scores
 

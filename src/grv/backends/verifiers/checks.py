@@ -22,6 +22,8 @@ from ...text import checksum
 from ..http.web import shown as shown_address
 from ..protocols import Finding, Problem
 from ..sandbox.limits import Isolation, RunLimits
+from .calibration import FIELDS as ERROR_FIELDS
+from .calibration import Erring, erring_of
 from .programs.checks import (
     AssertsCheck,
     FunctionCheck,
@@ -34,6 +36,7 @@ from .programs.syntax import LARGEST, parser_lock
 from .worker_pair import WorkerPair
 
 if TYPE_CHECKING:
+    from .languages.completing import Completion
     from .run import Checker, OwnCommands
 
 _MOST_REPEATS = 100
@@ -87,6 +90,11 @@ class WholeTextCheck(abc.ABC):
         """
         return self.refutation(text)
 
+    @property
+    def erring(self) -> Erring | None:
+        """That it errs, if it consists of checks that do."""
+        return None
+
     def content(self) -> str:
         """A checksum of the files that the check uses; "" if it uses none."""
         return ""
@@ -125,11 +133,13 @@ class Check:
         how: judges a candidate's text.
         repeat: the number of verifications of a candidate; it must pass each of them.
         digest: a checksum of the record, with the limits if it runs programs.
+        erring: that its verdicts may be wrong; None if they are taken to be right.
     """
 
     how: Judging
     repeat: int
     digest: str
+    erring: Erring | None = None
 
     def conditions(self, isolation: Isolation) -> Conditions:
         """The conditions of verdicts now: files that a check names may have changed."""
@@ -203,15 +213,23 @@ def parse_check(problem: Problem, defaults: RunLimits | None = None) -> Check:
     if isinstance(repeat, bool) or not isinstance(repeat, int) or not 1 <= repeat <= _MOST_REPEATS:
         raise record.wrong("repeat", f"must be between 1 and {_MOST_REPEATS}, not {shown(repeat)}")
     limits = _limits(record, defaults or RunLimits())
-    how = KINDS[kind].parse(record, limits, problem)
+    try:
+        erring = erring_of(problem)
+    except UsageError as error:
+        raise record.wrong("", str(error)) from None
+    bare = {name: value for name, value in record.data.items() if name not in ERROR_FIELDS}
+    how = KINDS[kind].parse(_Record(bare, record.place), limits, problem)
+    if erring is None and isinstance(how, WholeTextCheck):
+        erring = how.erring
     seen = "\n".join(getattr(problem, name) for name in KINDS[kind].reads)
     try:
         is_limited = isinstance(how, ProgramCheck) or how.is_limited
         used = repr(limits) if is_limited else ""  # others set their own limits
         text = json.dumps([dict(record.data), used, seen], sort_keys=True)
+        text += "" if erring is None else repr(erring)
     except (TypeError, ValueError) as exc:
         raise record.wrong("", f"is not JSON data: {exc}") from None
-    return Check(how, repeat, checksum(text))
+    return Check(how, repeat, checksum(text), erring)
 
 
 def _limits(record: _Record, defaults: RunLimits) -> RunLimits:
@@ -241,13 +259,14 @@ def _stdin(record: _Record, limits: RunLimits, problem: Problem) -> StdinCheck:
     )
 
 
+_AROUND = ("prefix", "suffix", "stop")
 _RUN_FIELDS = ("kind", "language", "source", "build", "run", "tests", *_TOLERANCES, "checker")
 
 
 def _run(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
     from .run import RunCheck, RunTest
 
-    record.only(*_RUN_FIELDS, "limits", "repeat")
+    record.only(*_RUN_FIELDS, *_AROUND, "limits", "repeat")
     own = None
     if "run" in record.data:
         own = _own_commands(record)
@@ -268,7 +287,17 @@ def _run(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
         record.number("absolute_tolerance", 0.0),
         own,
         checker,
+        _completion(record),
     )
+
+
+def _completion(record: _Record) -> Completion:
+    from .languages.completing import Completion
+
+    stop: Any = record.data.get("stop", [])
+    if not isinstance(stop, list) or not all(isinstance(text, str) and text for text in stop):
+        raise record.wrong("stop", f"must be a list of texts, not {shown(stop)}")
+    return Completion(record.text("prefix", ""), record.text("suffix", ""), tuple(stop))
 
 
 def _language(record: _Record, language: str) -> str:
@@ -466,6 +495,13 @@ def _calls_server(record: Mapping[str, Any]) -> str:
     return f"sends candidates to {shown_address(str(record.get('url')))}"
 
 
+def _asks_model(record: Mapping[str, Any]) -> str:
+    place = "" if record.get("url") is None else f" at {shown_address(str(record['url']))}"
+    return f"sends candidates to the model {shown(record.get('model'))}{place}"
+
+
+_JUDGE = ("model", "votes", "url", "rubric", "reference", "temperature")
+_PROOF = ("system", "theory", "statement", "axioms")
 _SCHEMA = ("schema", "fields", "tolerance")
 _SQL = ("engine", "schema", "databases", "reference", "variants", "tolerance")
 _CONTAINS = ("contains_all", "contains_any", "contains_none")
@@ -492,7 +528,9 @@ KINDS: Mapping[str, CheckKind] = {
     "function": program_check(_function),
     "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
+    "judge": text_check(".judge", "JudgeCheck", *_JUDGE, outside=_asks_model),
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
+    "proof": limited_check(".proofs.check", "ProofCheck", *_PROOF, for_guests=True, reads=()),
     "run": program_check(_run, not_for_guests=("source", "build", "run")),
     "schema": limited_check(".schema", "SchemaCheck", *_SCHEMA, for_guests=True, reads=()),
     "sql": limited_check(

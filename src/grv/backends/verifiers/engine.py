@@ -138,6 +138,8 @@ class LocalEngine:
             if finding.verdict is Verdict.BROKEN:
                 return finding
             findings.append(finding)
+            if check.erring is not None and finding.verdict is Verdict.FAILED:
+                break  # one failure is enough to drop a candidate
         first = findings[0]
         usage = functools.reduce(operator.add, (finding.usage for finding in findings))
         stages = [stage.as_data() for finding in findings for stage in finding.stages]

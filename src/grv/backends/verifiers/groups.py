@@ -22,6 +22,7 @@ from ...files import is_number, shown
 from ...text import checksum
 from ..protocols import Finding, Problem, Stage, Usage, verified_part
 from ..sandbox.limits import DEFAULT_LIMITS, Isolation, RunLimits
+from .calibration import Erring
 from .checks import GROUPS, Check, WholeTextCheck, parse_check
 from .worker_pair import WorkerPair
 
@@ -111,6 +112,16 @@ class GroupCheck(WholeTextCheck):
             verified |= verified_part(finding.evidence)
         evidence = {**verified, **finding.evidence, "stages": [each.as_data() for each in stages]}
         return replace(finding, evidence=evidence, usage=_usage(stages))
+
+    @property
+    def erring(self) -> Erring | None:
+        """A candidate passes every check, so the group errs no more often than its surest one."""
+        found = [each.check.erring for each in self.members]
+        known = [each for each in found if each is not None]
+        if len(known) < len(found):
+            return None
+        decide = [each for each in known if each.errors is not None]
+        return min(decide or known, key=lambda each: each.errors.false_pass if each.errors else 1)
 
     def conditions(self, digest: str, isolation: Isolation) -> Conditions:
         """Those of all checks together."""

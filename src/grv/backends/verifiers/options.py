@@ -73,13 +73,21 @@ class Verification(Family):
 
     engine: EngineName = option(EngineName.LOCAL, ENGINE_HELP)
 
+    wrong: float = option(
+        0.05,
+        "The probability of a wrong answer that you accept from checks that err, such as a judge.",
+        metavar="P",
+        least=1e-9,
+        most=0.5,
+    )
+
     @property
     def limits(self) -> RunLimits:
         """What programs may use if their check sets no limit."""
         return RunLimits(seconds=self.timeout, memory_mb=self.memory)
 
-    def verifier(self, store: VerdictStore | None = None) -> CheckVerifier:
-        """The verifier; the caller closes it."""
+    def verifier(self, store: VerdictStore | None = None, *, decides: bool = True) -> CheckVerifier:
+        """The verifier; the caller closes it. `decides` is explained by `CheckVerifier`."""
         from .pool import CheckVerifier
 
         engine = None
@@ -95,4 +103,6 @@ class Verification(Family):
             store=store,
             allow_commands=self.allow_commands,
             refute=self.refute,
+            wrong=self.wrong,
+            decides=decides,
         )

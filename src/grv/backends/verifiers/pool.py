@@ -13,13 +13,15 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from ...conditions import Conditions
 from ...core.errors import VerifierError
 from ...core.values import REFUTED, Verdict
+from ...text import checksum
+from ...theory.confirmations import check_wrong, passes_needed
 from ..callables import processors
-from ..protocols import Draft, Finding, ParkedCall, Problem
+from ..protocols import JUDGED, Draft, Finding, ParkedCall, Problem
 from ..sandbox.limits import InForce, Isolation, RunLimits
 from ..sandbox.worker import sweep
 from .byte_cache import ByteCache, size_of
@@ -64,6 +66,9 @@ class CheckVerifier:
         refute: whether candidates that certainly fail are refuted without being verified.
         engine: where candidates are run; by default in processes of this machine. It has `workers`
             and `attempts` of its own, and is closed with the verifier.
+        wrong: the probability of a wrong answer that a search accepts from a check that errs.
+        decides: whether its verdicts decide searches. If not, they are labels: a check that errs is
+            called once, and may err as often as it likes.
 
     Examples:
         >>> import grv
@@ -72,6 +77,8 @@ class CheckVerifier:
         ...     print(verifier.find(problem, "4").verdict.value)
         passed
     """
+
+    reads_number: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -84,6 +91,8 @@ class CheckVerifier:
         allow_commands: bool = False,
         refute: bool = True,
         engine: Engine | None = None,
+        wrong: float = 0.05,
+        decides: bool = True,
     ) -> None:
         count = workers if workers is not None else processors()
         self.engine = engine or LocalEngine(count, isolation, attempts)
@@ -92,6 +101,9 @@ class CheckVerifier:
         self._limits = limits or RunLimits()
         self._store = store
         self._refute = refute
+        check_wrong(wrong)
+        self._wrong = wrong
+        self._decides = decides
         self._threads = Threads(lambda: self.engine.slots, "verify")
         self._prepared: ByteCache[str, tuple[Problem, Check]] = ByteCache(_PARSED_BYTES, _PARSED)
         self._known = KnownFindings()
@@ -117,13 +129,21 @@ class CheckVerifier:
             return check
         check_allowed(problem, allowed=self._allow_commands, isolation=self._isolation)
         check = parse_check(problem, self._limits)
+        if self._decides and check.erring is not None:
+            check.erring.refuse(f"problem {problem.id}, check")
         with self._lock:
             self._prepared.put(problem.id, (problem, check), _size(problem))
         return check
 
     def conditions(self, problem: Problem) -> Conditions:
         """What verdicts on a problem's candidates depend on now, besides the texts."""
-        return self.prepare(problem).conditions(self.engine.isolation)
+        return self._conditions(self.prepare(problem))
+
+    def _conditions(self, check: Check) -> Conditions:
+        found = check.conditions(self.engine.isolation)
+        if check.erring is None or not self._decides:
+            return found
+        return replace(found, check=checksum(f"{found.check} {self._wrong}"))
 
     def key(self, problem: Problem, draft: Draft) -> str | None:
         """The key of a draft: drafts with equal keys fail together. None means no class."""
@@ -142,11 +162,15 @@ class CheckVerifier:
             return None
         return None if reason is None else str(clean(reason))
 
-    async def verify(self, problem: Problem, draft: Draft) -> Finding:
-        """The finding on a draft. A cancellation stops the program."""
+    async def verify(self, problem: Problem, draft: Draft, *, number: int = 1) -> Finding:
+        """The finding on a draft. A cancellation stops the program.
+
+        `number` says the how manieth candidate of its search it is that is verified. The later it
+        comes, the more passes it needs if the check errs.
+        """
         job = Job()
         loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text)
+        future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text, number)
         try:
             return (await asyncio.shield(future)).finding
         except asyncio.CancelledError:
@@ -206,12 +230,12 @@ class CheckVerifier:
             except VerifierError as exc:
                 return Judged(Finding(Verdict.BROKEN, str(exc)), None)
 
-    def _find(self, job: Job, problem: Problem, text: str) -> Judged:
+    def _find(self, job: Job, problem: Problem, text: str, number: int = 1) -> Judged:
         check = self.prepare(problem)
         how = check.how
         if isinstance(how, HumanCheck):
             raise ParkedCall(how.question)
-        conditions = check.conditions(self.engine.isolation)
+        conditions = self._conditions(check)
         if (reason := self._refutation(check, text)) is not None:
             said = f"refuted: {reason}"
             refuted = Finding(Verdict.FAILED, said, conditions=conditions, shared=True)
@@ -221,6 +245,9 @@ class CheckVerifier:
             identity = how.identity(text)
         except Exception as exc:  # an error in reading one candidate must not affect others
             return Judged(fault(exc), None)
+        if check.erring is not None and self._decides:
+            found = self._confirmed(job, problem, check, text, number)
+            return Judged(replace(found, conditions=conditions), key)
         if key is None:
             found = self.engine.judge(job, problem, check, text)
             return Judged(replace(found, conditions=conditions), None)
@@ -232,7 +259,7 @@ class CheckVerifier:
                 found = self.engine.judge(job, problem, check, text)
                 if job.called_off:
                     return CALLED_OFF
-                same = check.conditions(self.engine.isolation) == conditions
+                same = self._conditions(check) == conditions
                 if self._store is not None and same:  # no script was edited meanwhile
                     self._store.put(conditions, key, identity, found)
                 return found
@@ -241,6 +268,20 @@ class CheckVerifier:
         # Added here, because a finding may be that of another text with the same program.
         evidence = {**finding.evidence, **how.reading(text, finding.verdict)}
         return Judged(replace(finding, conditions=conditions, evidence=evidence), key)
+
+    def _confirmed(
+        self, job: Job, problem: Problem, check: Check, text: str, number: int
+    ) -> Finding:
+        """The finding of as many calls as the candidate needs; nothing is taken from memory."""
+        assert check.erring is not None
+        errors = check.erring.errors
+        assert errors is not None, "prepare has refused it"
+        passes = passes_needed(number, errors, self._wrong)
+        found = self.engine.judge(job, problem, replace(check, repeat=passes), text)
+        if found.verdict is not Verdict.PASSED:
+            return found
+        judged = {"passes": passes, "candidate": number, "wrong_probability": self._wrong}
+        return replace(found, evidence={**found.evidence, JUDGED: judged})
 
     def forget(self) -> None:
         """Forget the findings of this process, so that a candidate is verified again."""

@@ -3,7 +3,8 @@
 `{"kind": "run", "language": "cpp", "tests": [{"input": "3 4", "output": "7"}]}`. A program is built
 once, in the jail, with no input or expected value present. Each test is a process of its own, with
 an empty scratch directory. The judge compares what it printed. If several outputs are right, a
-checker decides: a program of the check, in a jail of its own, where no candidate ever runs.
+checker decides: a program of the check, in a jail of its own, where no candidate ever runs. A check
+may put text around a candidate's program (completing.py).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..sandbox.limits import DEFAULT_LIMITS, End, RunLimits
 from ..sandbox.tool_worker import ToolWorker
 from .languages import sources
 from .languages.building import build, ended, said, wait
+from .languages.completing import Completion
 from .languages.toolchains import Plan, own_step, toolchain
 from .programs import comparing
 from .programs.checks import FailureCount, ProgramCheck
@@ -107,12 +109,14 @@ class RunCheck(ProgramCheck):
     absolute_tolerance: float = 0.0
     own: OwnCommands | None = None
     checker: Checker | None = None
+    completion: Completion = field(default_factory=Completion)
     prompt: str = ""
     failures: FailureCount = field(default_factory=FailureCount, compare=False, repr=False)
 
     def program(self, text: str) -> Program:
-        """The program in a candidate's text."""
-        return sources.find(text, self.language)
+        """The program in a candidate's text, with what the check puts around it."""
+        found = sources.find(text, self.language)
+        return Program(self.completion.around(found.source), read=found.read)
 
     def key(self, text: str) -> str:
         """Texts with the same program fail together."""

@@ -37,6 +37,17 @@ class Belief:
         self._add(bin, count)
         self.merits = self._merits()
 
+    @property
+    def optimum(self) -> float:
+        """The optimal cost J* of the problem, in verifications: the geometric mean of the belief.
+
+        The arithmetic mean would be that of the few problems that are hardly ever solved.
+        """
+        top = max(self._logs)
+        weights = [math.exp(log - top) for log in self._logs]
+        logs = map(math.log, self._tables.optima)
+        return math.exp(sum(map(mul, weights, logs)) / sum(weights))
+
     def _add(self, bin: int, count: float) -> None:
         failing = self._tables.failing[bin]
         self._logs = [log + count * each for log, each in zip(self._logs, failing, strict=True)]

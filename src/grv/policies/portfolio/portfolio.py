@@ -193,6 +193,14 @@ class Portfolio:
             self._asked = self._choose()
         return self._asked
 
+    @property
+    def to_verdict(self) -> float:
+        """The cost until the next verdict at least; 0 if the portfolio ends."""
+        asked = self.ask()
+        if isinstance(asked.action, Stop):
+            return 0.0
+        return next(member.to_verdict for member in self.members if member.name == asked.name)
+
     def tell(self, event: Event) -> None:
         """Add the result of the last request."""
         asked = self.ask()

@@ -223,7 +223,8 @@ def _policies(report: Report) -> list[str]:
 
 def styles_of(report: Report) -> dict[str, Style]:
     """The styles of all names in the figures of a report."""
-    return styles([*_policies(report), *(log.name for log in report.logs)])
+    schedules = _distinct(report, "series", ["batch"])
+    return styles([*_policies(report), *(log.name for log in report.logs), *schedules])
 
 
 def _data(report: Report) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     auc,
+    batch,
     better_score,
     budget_curve,
     calibration,
@@ -36,6 +37,7 @@ _MODULES = (
     optimal_pairs,
     difficulty,
     budget_curve,
+    batch,
     trials,
     sensitivity,
     rank_pass,

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...backends.protocols import Problem
 from ...backends.sandbox.limits import RunLimits
+from ...backends.verifiers.calibration import FIELDS as ERROR_FIELDS
 from ...backends.verifiers.checks import DATA_KINDS, KINDS, records_in
 from ...core.errors import UsageError
 from ...files import is_number, shown
@@ -65,9 +66,9 @@ def _check_kind(check: Mapping[str, Any]) -> None:
         there = ", ".join(DATA_KINDS)
         hint = did_you_mean(kind, DATA_KINDS)
         raise wrong(f"{PARAM}.kind", f"must be one of {there}, not {shown(kind)}{hint}")
-    for name in KINDS[kind].not_for_guests if isinstance(kind, str) else ():
+    for name in (*ERROR_FIELDS, *KINDS[kind].not_for_guests) if isinstance(kind, str) else ():
         if name in check:
-            why = "names a program or a file, which only a check of the server may"
+            why = "is only for checks of the server: it names a program or a file, or trusts them"
             raise wrong(f"{PARAM}.{name}", why)
 
 

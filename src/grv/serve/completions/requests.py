@@ -296,7 +296,7 @@ def _costs(given: Any, least: Costs) -> Costs:
 def _require(asked: Mapping[str, Any], profile: Profile) -> Require:
     given = asked.get("require", profile.require.value)
     if given not in [each.value for each in Require]:
-        raise wrong("grv.require", f'must be "verified" or "best", not {shown(given)}')
+        raise wrong("grv.require", f'must be "verified", "judged" or "best", not {shown(given)}')
     return Require(given)
 
 

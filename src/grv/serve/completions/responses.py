@@ -11,7 +11,6 @@ from ...runtime.budget import ACCOUNT_SPENT, TOTAL_SPENT
 from ...runtime.solution import FAILED, UNFINISHED, Solution
 from ..errors import ApiError
 from .requests import CompletionRequest
-from .require import Require
 
 
 def text_of(request: CompletionRequest, solution: Solution, *, detailed: bool) -> str:
@@ -25,13 +24,16 @@ def text_of(request: CompletionRequest, solution: Solution, *, detailed: bool) -
         reason = f": {solution.message}" if detailed else ""
         message = f"the search failed{reason}"
         raise ApiError(502, message, code="search_failed", grv=found, retry_after=5)
-    if solution.draft is not None and (solution.verified or request.require is Require.BEST):
+    if solution.draft is not None and request.require.accepts(solution.status):
         return solution.draft.text
     if solution.message in (ACCOUNT_SPENT, TOTAL_SPENT):
         raise ApiError(429, solution.message, code="insufficient_quota", grv=found)
     if solution.outcome == UNFINISHED:
         message = "no verified answer before the deadline; the same request continues"
         raise ApiError(422, message, code="deadline", param="grv.deadline", grv=found)
+    if solution.status == "judged":
+        message = 'the answer was judged, not verified; "require": "judged" accepts it'
+        raise ApiError(422, message, code="not_verified", param="grv.require", grv=found)
     why = f": {solution.message}" if solution.message else ""
     message = f"no verified answer ({solution.outcome}){why}"
     raise ApiError(422, message, code="not_verified", grv=found)
@@ -43,6 +45,8 @@ def found_of(request: CompletionRequest, solution: Solution) -> dict[str, Any]:
     return {
         "outcome": solution.outcome,
         "verified": solution.verified,
+        "status": solution.status,
+        "wrong_probability": solution.wrong_probability,
         "search": solution.search,
         "answer_program": solution.answer_program,
         "bill": {

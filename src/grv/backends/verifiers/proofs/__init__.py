@@ -1,0 +1,1 @@
+"""Verify proofs: checks of kind "proof"."""

@@ -1,0 +1,211 @@
+"""Measures the errors of a check, from gold labels or from repeated calls.
+
+Candidates of one problem are alike: a judge with a blind spot passes many wrong answers to one
+problem, and none to another. So intervals count problems, not candidates: the number of candidates
+is reduced to the number of independent ones that would give the same variance (Korn and Graubard,
+1998), and the interval is that of Clopper and Pearson for this number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..backends.verifiers.calibration import Rate
+from ..theory.confirmations import Errors
+
+LEVEL = 0.95
+_ROUNDS = 500  # of the fit without gold labels
+_MOST_LABELS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCandidate:
+    """A candidate and the verdicts of the check on it.
+
+    Attributes:
+        problem: its problem.
+        right: the gold label; None if there is none.
+        passes: how many calls passed it.
+        calls: how many calls gave a verdict.
+        length: the length of its text.
+    """
+
+    problem: str
+    right: bool | None
+    passes: int
+    calls: int
+    length: int = 0
+
+    @property
+    def mistakes(self) -> int:
+        """How many calls were wrong."""
+        return self.calls - self.passes if self.right else self.passes
+
+
+def false_passes(candidates: Iterable[JudgedCandidate]) -> Rate:
+    """How often one call passes a wrong candidate."""
+    return _rate([each for each in candidates if each.right is False])
+
+
+def false_failures(candidates: Iterable[JudgedCandidate]) -> Rate:
+    """How often one call fails a right candidate."""
+    return _rate([each for each in candidates if each.right is True])
+
+
+def agreement(candidates: Iterable[JudgedCandidate]) -> Rate:
+    """How often one call agrees with the gold label."""
+    error = _rate([each for each in candidates if each.right is not None])
+    return Rate(1 - error.mean, 1 - error.high, 1 - error.low, error.n)
+
+
+def _rate(candidates: Sequence[JudgedCandidate]) -> Rate:
+    """The share of mistakes, each candidate counting once, with its interval."""
+    shares: defaultdict[str, list[float]] = defaultdict(list)
+    for candidate in candidates:
+        if candidate.calls:
+            shares[candidate.problem].append(candidate.mistakes / candidate.calls)
+    n = sum(map(len, shares.values()))
+    if n == 0:
+        return Rate(0.5, 0.0, 1.0, 0)
+    mean = math.fsum(map(math.fsum, shares.values())) / n
+    low, high = _interval(mean, n, list(shares.values()))
+    return Rate(mean, min(low, mean), max(high, mean), n)
+
+
+def _interval(mean: float, n: int, groups: Sequence[Sequence[float]]) -> tuple[float, float]:
+    from scipy.stats import beta, t
+
+    m = len(groups)
+    spread = math.fsum((math.fsum(group) - mean * len(group)) ** 2 for group in groups)
+    if m > 1 and spread > 0:
+        variance = m / (m - 1) * spread / n**2
+        independent = mean * (1 - mean) / variance
+        tail = (1 + LEVEL) / 2
+        if n > 1:
+            independent *= (t.ppf(tail, n - 1) / t.ppf(tail, m - 1)) ** 2
+        size = min(float(n), independent)
+    else:
+        size = float(m)  # no spread is seen: the candidates of a problem may all be alike
+    size = max(size, 1.0)
+    count = mean * size
+    outside = (1 - LEVEL) / 2
+    low = float(beta.ppf(outside, count, size - count + 1)) if count > 0 else 0.0
+    high = float(beta.ppf(1 - outside, count + 1, size - count)) if count < size else 1.0
+    return low, high
+
+
+def persistence(candidates: Iterable[JudgedCandidate]) -> float | None:
+    """The correlation of the errors of two calls on one candidate; None if nobody knows.
+
+    It is 1 if the same candidates are judged wrong every time, and 0 if errors are independent.
+    """
+    wrong_pairs = pairs = 0
+    mistakes = calls = 0
+    for candidate in candidates:
+        if candidate.right is None or candidate.calls < 2:
+            continue
+        pairs += candidate.calls * (candidate.calls - 1)
+        wrong_pairs += candidate.mistakes * (candidate.mistakes - 1)
+        mistakes += candidate.mistakes
+        calls += candidate.calls
+    if not pairs:
+        return None
+    mean = mistakes / calls
+    if mean in (0.0, 1.0):
+        return 0.0 if mean == 0 else 1.0
+    return min(1.0, max(0.0, (wrong_pairs / pairs - mean**2) / (mean - mean**2)))
+
+
+def length_bias(candidates: Iterable[JudgedCandidate]) -> float | None:
+    """How much longer wrong candidates that pass are than those that fail, in deviations."""
+    known = [each for each in candidates if each.right is False and each.calls]
+    passed = [float(each.length) for each in known if 2 * each.passes > each.calls]
+    failed = [float(each.length) for each in known if 2 * each.passes <= each.calls]
+    if len(passed) < 5 or len(failed) < 5:
+        return None
+    everything = passed + failed
+    mean = math.fsum(everything) / len(everything)
+    deviation = math.sqrt(math.fsum((x - mean) ** 2 for x in everything) / len(everything))
+    if deviation == 0:
+        return 0.0
+    return (math.fsum(passed) / len(passed) - math.fsum(failed) / len(failed)) / deviation
+
+
+def errors_without_labels(candidates: Iterable[JudgedCandidate]) -> Errors | None:
+    """The errors of a flaky check, from at least three calls on each candidate; None if unknown.
+
+    A call on a right candidate passes with probability 1 - false_fail, on a wrong one with
+    false_pass, independently: a mixture of two binomial laws. It is identified because a right
+    candidate passes more often. Errors that persist cannot be seen in this way.
+    """
+    rows = [(each.passes, each.calls) for each in candidates if each.calls >= 3]
+    if not rows:
+        return None
+    share = 0.5
+    passing = 0.9
+    mistaken = 0.1
+    for _ in range(_ROUNDS):
+        right = right_passes = right_calls = 0.0
+        wrong_passes = wrong_calls = 0.0
+        for passes, calls in rows:
+            good = share * passing**passes * (1 - passing) ** (calls - passes)
+            bad = (1 - share) * mistaken**passes * (1 - mistaken) ** (calls - passes)
+            chance = good / (good + bad) if good + bad > 0 else 0.5
+            right += chance
+            right_passes += chance * passes
+            right_calls += chance * calls
+            wrong_passes += (1 - chance) * passes
+            wrong_calls += (1 - chance) * calls
+        share = right / len(rows)
+        passing = _inside(right_passes / right_calls if right_calls else passing)
+        mistaken = _inside(wrong_passes / wrong_calls if wrong_calls else mistaken)
+    if passing <= mistaken:
+        return None
+    return Errors(mistaken, 1 - passing)
+
+
+def _inside(value: float) -> float:
+    """A probability that is neither 0 nor 1, so that the fit can leave it again."""
+    return min(1 - 1e-9, max(1e-9, value))
+
+
+def labels_needed(rate: Rate, most: float) -> int | None:
+    """How many more labels would show that a rate is at most `most`, if its mean stays.
+
+    0 if it is shown already; None if no number would.
+    """
+    if rate.high <= most:
+        return 0
+    if rate.mean >= most:
+        return None
+    from scipy.stats import beta
+
+    alike = _alike(rate)
+    labels = max(rate.n, 1)
+    while labels < _MOST_LABELS:
+        size = labels / alike
+        count = rate.mean * size
+        if float(beta.ppf((1 + LEVEL) / 2, count + 1, size - count)) <= most:
+            return max(1, labels - rate.n)
+        labels = math.ceil(labels * 1.1) + 1
+    return None
+
+
+def _alike(rate: Rate) -> float:
+    """How many labels count as much as one independent label, as the interval says."""
+    from scipy.stats import beta
+
+    low = 1.0
+    high = float(max(rate.n, 1))
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        size = max(rate.n, 1) / middle
+        count = rate.mean * size
+        if float(beta.ppf((1 + LEVEL) / 2, count + 1, size - count)) < rate.high:
+            low = middle
+        else:
+            high = middle
+    return low

@@ -1,0 +1,183 @@
+"""Verifiers that err: how many passes a candidate needs before it is returned.
+
+A call of such a verifier passes a wrong candidate with probability `false_pass`, and fails a right
+one with probability `false_fail`. Calls on one candidate are independent given the candidate. Two
+rules keep the probability that a search returns a wrong candidate at most `wrong`:
+
+- `passes_needed`, which knows nothing else. The i-th candidate of a search is returned after k_i
+  passes in a row, with false_pass^k_i <= wrong / (i (i + 1)), and dropped at its first failure. The
+  sum of these bounds over all i is at most `wrong`, for any candidates and any order.
+- `PassRates`, which has a prior of the share of right candidates, from earlier problems or flat. It
+  returns a candidate when its probability of being wrong is at most `wrong`. That holds on average
+  over problems that follow the prior.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..core.errors import UsageError
+
+Decision = Literal["return", "drop", "again"]
+_GRID = (0.0, *(10 ** (-3 + 3 * step / 20) for step in range(20)), 0.999)
+_ROUNDS = 200  # of the fit
+_CLOSE = 1e-9  # the fit ends when no weight changes by more
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """How often one call of a verifier is wrong.
+
+    Attributes:
+        false_pass: the probability that it passes a wrong candidate.
+        false_fail: the probability that it fails a right one.
+
+    Examples:
+        >>> Errors(0.05, 0.05).says_something
+        True
+    """
+
+    false_pass: float = 0.0
+    false_fail: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("false_pass", "false_fail"):
+            value = getattr(self, name)
+            if not 0 <= value < 1:
+                raise UsageError(f"{name} must be from 0 up to 1, not {value}")
+        if not self.says_something:
+            raise UsageError(
+                f"false_pass {self.false_pass:g} and false_fail {self.false_fail:g} add up to 1 or"
+                " more: such a verdict says nothing"
+            )
+
+    @property
+    def says_something(self) -> bool:
+        """Whether a pass is likelier for a right candidate than for a wrong one."""
+        return self.false_pass + self.false_fail < 1
+
+    def likelihoods(self, passes: int, failures: int) -> tuple[float, float]:
+        """The probability of these verdicts for a right and for a wrong candidate."""
+        right = (1 - self.false_fail) ** passes * self.false_fail**failures
+        wrong = self.false_pass**passes * (1 - self.false_pass) ** failures
+        return right, wrong
+
+
+def check_wrong(wrong: float) -> None:
+    """Refuse a probability of a wrong answer that is not between 0 and 1."""
+    if not 0 < wrong < 1:
+        raise UsageError(f"the probability of a wrong answer must be between 0 and 1, not {wrong}")
+
+
+def passes_needed(number: int, errors: Errors, wrong: float) -> int:
+    """How many passes in a row the candidate with this number needs; the first one has number 1.
+
+    >>> [passes_needed(number, Errors(0.05), 0.05) for number in (1, 2, 10, 100)]
+    [2, 2, 3, 5]
+    """
+    check_wrong(wrong)
+    if number < 1:
+        raise ValueError(f"candidates are numbered from 1, not {number}")
+    if errors.false_pass == 0:
+        return 1
+    ratio = (math.log(number) + math.log(number + 1) - math.log(wrong)) / -math.log(
+        errors.false_pass
+    )
+    return max(1, math.ceil(ratio - 1e-12))
+
+
+@dataclass(frozen=True)
+class PassRates:
+    """What is known about the share of right candidates of a problem.
+
+    Attributes:
+        weights: the probability of each share.
+    """
+
+    weights: Mapping[float, float]
+
+    @classmethod
+    def flat(cls) -> PassRates:
+        """Every share of the grid is as likely as every other."""
+        return cls({rate: 1 / len(_GRID) for rate in _GRID})
+
+    @classmethod
+    def fitted(
+        cls, problems: Iterable[Sequence[tuple[int, int]]], errors: Errors, strength: float = 1.0
+    ) -> PassRates:
+        """The shares that explain earlier problems best.
+
+        Args:
+            problems: for each earlier problem, the passes and failures of each of its candidates.
+            errors: those of the verifier that gave them.
+            strength: how many problems the flat prior counts for.
+        """
+        rows = [_rates(candidates, errors) for candidates in problems]
+        weights = [1 / len(_GRID)] * len(_GRID)
+        for _ in range(_ROUNDS):
+            totals = [strength / len(_GRID)] * len(_GRID)
+            for row in rows:
+                joint = [weight * likely for weight, likely in zip(weights, row, strict=True)]
+                whole = math.fsum(joint)
+                totals = [total + part / whole for total, part in zip(totals, joint, strict=True)]
+            sum_of_totals = math.fsum(totals)
+            new = [total / sum_of_totals for total in totals]
+            change = max(abs(a - b) for a, b in zip(new, weights, strict=True))
+            weights = new
+            if change < _CLOSE:
+                break
+        return cls(dict(zip(_GRID, weights, strict=True)))
+
+    def given(self, passes: int, failures: int, errors: Errors) -> PassRates:
+        """The same after a candidate with these verdicts."""
+        right, wrong = errors.likelihoods(passes, failures)
+        joint = {
+            rate: weight * (rate * right + (1 - rate) * wrong)
+            for rate, weight in self.weights.items()
+        }
+        whole = math.fsum(joint.values())
+        if whole == 0:
+            return self
+        return PassRates({rate: part / whole for rate, part in joint.items()})
+
+    @property
+    def mean(self) -> float:
+        """The probability that a new candidate is right."""
+        return math.fsum(rate * weight for rate, weight in self.weights.items())
+
+    def right(self, passes: int, failures: int, errors: Errors) -> float:
+        """The probability that a candidate with these verdicts is right."""
+        right, wrong = errors.likelihoods(passes, failures)
+        good = self.mean * right
+        bad = (1 - self.mean) * wrong
+        return good / (good + bad) if good + bad > 0 else 0.0
+
+    def decide(self, passes: int, failures: int, errors: Errors, wrong: float) -> Decision:
+        """Whether to return a candidate, to drop it, or to call the verifier again.
+
+        A candidate that is no likelier to be right than a new one is dropped.
+        """
+        check_wrong(wrong)
+        chance = self.right(passes, failures, errors)
+        if passes and chance >= 1 - wrong:
+            return "return"
+        if passes + failures and chance <= self.given(passes, failures, errors).mean:
+            return "drop"
+        return "again"
+
+
+def _rates(candidates: Sequence[tuple[int, int]], errors: Errors) -> list[float]:
+    """For each share of the grid, how likely the verdicts on a problem's candidates are."""
+    logs = []
+    for rate in _GRID:
+        total = 0.0
+        for passes, failures in candidates:
+            right, wrong = errors.likelihoods(passes, failures)
+            chance = rate * right + (1 - rate) * wrong
+            total += math.log(chance) if chance > 0 else -math.inf
+        logs.append(total)
+    top = max(logs)
+    return [math.exp(each - top) if top > -math.inf else 1.0 for each in logs]
