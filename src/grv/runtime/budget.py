@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.lowlevel
 import anyio.to_thread
 
 from ..backends.protocols import Usage
@@ -268,7 +267,6 @@ class ReservedAttempts:
     async def begin(self) -> None:
         """Record an attempt and reserve its cost; OutOfBudget if a cap does not cover it."""
         intended = Intended(self.call, self.ids, self.reserved)
-        await anyio.lowlevel.checkpoint()  # others run, also if ledger and backend never wait
         try:
             await self._executor.record.write(intended, caps=self._caps)
         except OverBudget as over:

@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from ..ledger.entries import Entry
-from ..ledger.ledger import NO_CAPS, Append, Caps, Ledger, MemoryLedger
+from ..ledger.ledger import NO_CAPS, Append, Caps, Ledger
 
 JOIN_SECONDS = 0.25  # between two attempts to claim a search
 
@@ -38,7 +38,6 @@ class LedgerWriter:
         self.shared: dict[object, Any] = {}  # what the searches of this writer share, by name
         self._next = _Write()
         self._busy = False
-        self._is_instant = type(ledger) is MemoryLedger  # there is no disk to wait for
 
     async def write(self, search: str, entries: Sequence[Entry], caps: Caps = NO_CAPS) -> None:
         """Append entries; they are durable when this returns, also if it is cancelled meanwhile.
@@ -46,28 +45,20 @@ class LedgerWriter:
         Raises:
             OverBudget: a cap does not cover them; nothing is written.
         """
-        group = Append(search, entries, caps)
-        if self._is_instant:
-            (error,) = self.ledger.append_all([group])
-        else:
-            error = await self._appended(group)
-        if error is not None:
-            raise error
-        self.charged += group.charge
-        if self._written is not None:
-            self._written(search, entries)
-
-    async def _appended(self, group: Append) -> Exception | None:
-        """Append a group with all others that arrive meanwhile; why it was not, or None."""
         mine = self._next
         index = len(mine.groups)
+        group = Append(search, entries, caps)
         mine.groups.append(group)
         with anyio.CancelScope(shield=True):
             if self._busy:
                 await mine.done.wait()
             else:
                 await self._write_all()
-        return mine.errors[index]
+        if (error := mine.errors[index]) is not None:
+            raise error
+        self.charged += group.charge
+        if self._written is not None:
+            self._written(search, entries)
 
     async def _write_all(self) -> None:
         self._busy = True
