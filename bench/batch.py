@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import json
 import sys
 import time
@@ -34,7 +35,7 @@ from grv.comparing.arrivals import arrival
 from grv.comparing.learning_batch import LearningBatch
 from grv.logs.log import Log
 from grv.policies import DEFAULT, Balanced, Learning
-from grv.replay.batch import Course, CourseSteps, course_of, run_batch
+from grv.replay.batch import Course, CourseSteps, course_of, run_batch, sorted_steps
 from grv.replay.orders import Orders
 from grv.schedules import SCHEDULES, parse, prediction_weight
 from grv.testing import population
@@ -128,11 +129,19 @@ def solved(courses: list[list[Course]], budget: float, at_once: int = 1) -> floa
     return float(np.mean(counts))
 
 
-def merged(course: Course) -> Course:
-    """The course whose first two steps are one block."""
-    if len(course.levels) < 2:
-        return course
-    return Course(course.levels[1:], course.solved, course.arrived[1:])
+def in_blocks(courses: list[list[Course]], budgets: list[float], first: float) -> list[float]:
+    """The mean number solved if steps up to the level `first` are one block.
+
+    The keys must not tell what a step finds, so all these steps have the key `first`.
+    """
+    counts = []
+    for repetition in range(len(courses[0])):
+        order = arrival(len(courses), repetition, 0).tolist()
+        batch = [courses[place][repetition] for place in order]
+        steps = sorted_steps(batch, [np.maximum(course.levels, first) for course in batch])
+        counts.append([len(found) for found in steps.solved(budgets)])
+    means: list[float] = np.mean(counts, axis=0).tolist()
+    return means
 
 
 def measured(name: str, log: Log, orders: int) -> dict[str, Any]:
@@ -141,7 +150,8 @@ def measured(name: str, log: Log, orders: int) -> dict[str, Any]:
     whole = found[0]["budget"] / found[0]["share"]
     default = courses_of(log, DEFAULT, orders)
     balanced = courses_of(log, Balanced(), orders)
-    joined = [[merged(course) for course in every] for every in balanced]
+    half = [0.25 * whole, 0.5 * whole]
+    second = sum(slot.draws + COSTS.verify for slot in itertools.islice(Balanced().slots(COSTS), 2))
     solvable = len(log.solvable)
     return {
         "log": name,
@@ -153,8 +163,8 @@ def measured(name: str, log: Log, orders: int) -> dict[str, Any]:
             str(n): solved(default, 0.5 * whole, n) / solvable for n in (1, 8, 64)
         },
         "balanced, a quarter and half the money": {
-            what: [solved(each, share * whole) / solvable for share in (0.25, 0.5)]
-            for what, each in (("every verdict", balanced), ("first two together", joined))
+            what: [number / solvable for number in in_blocks(balanced, half, first)]
+            for what, first in (("every verdict", 0.0), ("first two together", second))
         },
     }
 

@@ -42,6 +42,8 @@ OPTIONS = {
         "--allow-commands",
         "--alike",
         "--answers",
+        "--total-budget",
+        "--schedule",
         "--generator",
         "--value",
         "--latency",

@@ -71,7 +71,7 @@ def solve(server: FakeOpenai, *more: object) -> list[dict[str, Any]]:
     )
     assert ran.code in (0, 1), ran
     lines = Path("answers.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+    return sorted(map(json.loads, lines), key=lambda answer: str(answer["problem"]))
 
 
 def test_a_judged_answer_is_called_judged_and_had_enough_passes() -> None:

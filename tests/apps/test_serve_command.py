@@ -47,7 +47,7 @@ def test_a_profile_without_a_budget_is_refused(tmp_path: Path) -> None:
             ["[checks.x]", "runs the command", "--allow-commands"],
         ),
         (['verifier = "my.py:f"'], ["verifier names code", "--allow-commands"]),
-        (['require = "any"'], ["--require any: give one of verified, best"]),
+        (['require = "any"'], ["--require any: give one of verified, judged, best"]),
         (['policy = "bst"'], ["unknown policy 'bst'"]),
     ],
 )  # fmt: skip

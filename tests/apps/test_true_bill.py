@@ -11,6 +11,8 @@ import pytest
 
 from grv.backends.protocols import NOTHING, Problem, Usage
 from grv.backends.scorers.bounded import Effort
+from grv.ledger.entries import Started
+from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.prices import Meter, Prices, Server
 from grv.testing.servers import (
     FakeAnthropic,
@@ -231,6 +233,29 @@ def test_a_budget_in_dollars_holds_in_each_dialect(tmp_path: Path, name: str) ->
     budget_of(tmp_path, name, 0.05, 1)
 
 
+def test_a_lost_answer_takes_the_reserve_of_what_was_asked_for(tmp_path: Path) -> None:
+    """The server makes one candidate per request, and loses one answer."""
+    server = FakeOpenai(
+        lambda prompt, index: f"it is {index}",
+        model="m",
+        refuses=["n"],
+        prices=scaled(1),
+        faults=lambda number: "lost" if number == 5 else None,
+    )
+    with server:
+        options = ("--costs", "measured", "--prices", tmp_path / "prices.toml")
+        more = ("--total-budget", "5usd", "--policy", "fixed(8, 1)")
+        assert solve(tmp_path, server, 1, *options, *more).code == 1
+    ledger = SqliteLedger(tmp_path / LEDGER, read_only=True)
+    (search,) = ledger.searches()
+    entries = ledger.read(search.id)
+    (most,) = (entry.about["most"][0] for entry in entries if isinstance(entry, Started))
+    paid = ledger.possibly_paid(None)
+    ledger.close()
+    assert server.charged_in_vain > 0
+    assert paid == pytest.approx(server.charged + most)
+
+
 @pytest.mark.soak
 @every
 def test_a_budget_of_5_dollars_holds_over_many_calls(tmp_path: Path, name: str) -> None:
@@ -359,11 +384,12 @@ def both_prices(folder: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", JUDGES)
 def test_a_budget_in_dollars_holds_with_a_judge(tmp_path: Path, name: str) -> None:
-    """Both servers lose answers that they charge for."""
+    """Both servers lose answers that they charge for. The judge thinks nearly as long as it may."""
     judge = KINDS[name](
         lambda prompt, index: "70",
         model="j",
         prices=JUDGE,
+        thinks=1000,
         refuses=["logprobs", "responseLogprobs", "include"],
         faults=trouble,
     )
@@ -374,10 +400,34 @@ def test_a_budget_in_dollars_holds_with_a_judge(tmp_path: Path, name: str) -> No
     assert ran.code == 1, ran.err
     records = answers(tmp_path)
     charged = server.charged + server.charged_in_vain + judge.charged + judge.charged_in_vain
-    assert 0.01 < charged <= 1
+    assert 0.1 < charged <= 1
     assert judge.charged_in_vain > 0
     reported = sum(record["usage"]["dollars"] for record in records)
     assert reported <= server.charged + judge.charged + 1e-9
+
+
+def test_what_a_judge_says_in_vain_is_possibly_paid(tmp_path: Path) -> None:
+    """Only the judge loses answers. Without a result, the whole reserve of a call counts."""
+    judge = FakeAnthropic(
+        lambda prompt, index: "70", model="j", prices=JUDGE, thinks=1000, faults=trouble
+    )
+    server = FakeAnthropic(
+        lambda prompt, index: f"it is {index}", model="m", prices=tomllib.loads(PRICES)["m"]
+    )
+    with server, judge:
+        scored = ("--score", "judge:anthropic:j", "--score-url", judge.url, "--costs", "measured")
+        budget = ("--prices", both_prices(tmp_path), "--total-budget", "5usd")
+        more = ("--policy", "fixed(4, 1)")
+        ran = solve(tmp_path, server, 4, *budget, *scored, *more, generator="anthropic:m")
+    assert ran.code == 1, ran.err
+    ledger = SqliteLedger(tmp_path / LEDGER, read_only=True)
+    paid = ledger.possibly_paid(None)
+    ledger.close()
+    assert judge.charged_in_vain > 0
+    charged = server.charged + judge.charged
+    assert charged + judge.charged_in_vain <= paid < charged + 4 * judge.charged_in_vain
+    reported = sum(record["usage"]["dollars"] for record in answers(tmp_path))
+    assert reported == pytest.approx(charged, abs=1e-9)
 
 
 @pytest.mark.slow

@@ -410,6 +410,17 @@ def test_without_lean_the_reason_says_what_to_install(
     assert finding.reason == "no lean for proofs in lean: install Lean 4 with elan"
 
 
+def test_without_a_solver_the_reason_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(provers, "in_environment", lambda name: None)
+    with CheckVerifier(workers=1) as verifier:
+        finding = find(verifier, SQUARE, "(define-fun root () Int 42)")
+    assert finding.verdict is Verdict.BROKEN
+    assert "pip install 'generate-rank-verify[smt]'" in finding.reason
+
+
 def test_a_theory_may_have_strings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lean = FakeLean(tmp_path / "lean", ANSWERS)
     monkeypatch.setenv("PATH", f"{lean.programs}:/usr/bin:/bin")

@@ -321,7 +321,9 @@ class Generator(Protocol):
 
     An attribute `batch: int | None` may limit the candidates per call; then the runtime makes
     several calls at once. An attribute `notices: Sequence[str]` may say what its server cannot do,
-    one line each; a run shows each line once.
+    one line each; a run shows each line once. An attribute `server: str` may name the server that
+    it calls. If that refuses calls, with a `BackendError` whose `limit` is "calls", the runtime
+    finds out how many calls at once it takes; without it, 16 calls at once are made.
 
     Examples:
         >>> import grv

@@ -158,7 +158,11 @@ async def collect_many(
     ledger = ledger or MemoryLedger()
     caller = caller or Caller()
     writer = LedgerWriter(ledger)
-    slots = anyio.Semaphore(caller.calls.concurrency)
+    lanes = caller.lanes
+    slots = anyio.CapacityLimiter(lanes.room)  # each problem makes a call at a time, or more
+
+    def grow() -> None:
+        slots.total_tokens = lanes.room
 
     async def one(problem: Problem) -> None:
         search = collection.search_id(problem)
@@ -169,7 +173,11 @@ async def collect_many(
             finally:
                 ledger.release(search)
 
-    await together([partial(one, problem) for problem in problems])
+    lanes.on_growth.append(grow)
+    try:
+        await together([partial(one, problem) for problem in problems])
+    finally:
+        lanes.on_growth.remove(grow)
 
 
 async def _collect(

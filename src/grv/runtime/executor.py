@@ -324,7 +324,8 @@ class Executor:
                 return
             attempts = ReservedAttempts(self, "generate", left, spare)
             first = self.numbering.own(left[0])
-            drafts = await self.caller.make(partial(self._drafts, len(left), first), attempts)
+            draw = partial(self._drafts, len(left), first)
+            drafts = await self.caller.make(draw, attempts, self.backends.generator)
             longest = self.caller.calls.longest_candidate
             drafts = [_within(draft, longest) for draft in drafts[: len(left)]]
             done = left[: len(drafts)]
@@ -443,7 +444,7 @@ class Executor:
 
         try:
             attempts = ReservedAttempts(self, call, ids, self.reserves.verification)
-            scores = await self.caller.make(scores_for_all, attempts)
+            scores = await self.caller.make(scores_for_all, attempts, scorer)
             if len(scores) != len(drafts):
                 raise ScorerError(f"{len(scores)} scores for {len(drafts)} drafts")
         except BackendError as error:
@@ -533,7 +534,8 @@ class Executor:
         if ("verify", id) not in self.record.tally.parked:
             attempts = ReservedAttempts(self, "verify", (id,))
             try:
-                finding = await self.caller.make(partial(self._finding, id, number), attempts)
+                find = partial(self._finding, id, number)
+                finding = await self.caller.make(find, attempts, self.backends.verifier)
             except ParkedCall as parked:
                 await self.record.write(Parked("verify", (id,), str(parked)))
             else:
