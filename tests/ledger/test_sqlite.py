@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,9 +149,10 @@ def test_what_a_ledger_remembers_of_its_index_is_forgotten_if_a_transaction_fail
     ledger: SqliteLedger,
 ) -> None:
     ledger.append("s", [Started("p", {}), Intended("verify", (0,), 1.0)])
-    for bad in (Made(1, 2.5), object()):  # a text that has no length, and no entry
+    no_length: Any = 2.5
+    for bad in (Made(1, no_length), object()):
         with pytest.raises((AttributeError, TypeError)):
-            ledger.append_all([Append("s", [Charged(2.0, "")]), Append("t", [bad])])  # type: ignore[list-item, arg-type]
+            ledger.append_all([Append("s", [Charged(2.0, "")]), Append("t", [bad])])  # type: ignore[list-item]
     ledger.append("s", [Intended("verify", (1,), 1.0)])
     assert (len(ledger.read("s")), ledger.paid_by("s"), ledger.possibly_paid()) == (3, 2.0, 2.0)
     assert ledger.check() == []
