@@ -187,14 +187,16 @@ async def _collect(
     caller: Caller,
     progress: CandidateListener,
 ) -> Collected:
-    conditions = await anyio.to_thread.run_sync(collection.backends.conditions, problem)
+    conditions = partial(collection.backends.conditions, problem)
     record = await SearchRecord.open(writer, collection.search_id(problem), conditions)
     reserves = Reserves(collection.costs if collection.meter is None else None)
     executor = Executor(
         problem, collection.backends, caller, record, meter=collection.meter, reserves=reserves
     )
     scorer = await executor.pin_scorer(record.scorer)  # a log has no score that changes
-    await record.begin(replace(collection.started(problem), conditions=conditions, scorer=scorer))
+    await record.begin(
+        replace(collection.started(problem), conditions=record.conditions, scorer=scorer)
+    )
     chosen: Sequence[int] = ()
     try:
         made = await _generate(executor, collection.n, progress)
