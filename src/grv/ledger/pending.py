@@ -113,22 +113,41 @@ class Tally:
 
     def add(self, entry: Entry) -> None:
         """Count the next entry."""
-        match entry:
-            case Started(conditions=given):
-                self._answers = answers(given, self.conditions)
-            case Intended("verify", _, reserved) if not self._answers:
-                self.paid += reserved
-                self.aside += reserved
-            case Settled("verify", _, returned) if not self._answers:
-                self.paid -= returned
-                self.aside -= returned
-            case Parked("verify") | Found() if not self._answers:
-                pass
+        if not self._answers and self._set_aside(entry):
+            return
+        match entry:  # the most frequent ones first
+            case Made(candidate):
+                self.made.add(candidate)
+                self._answered("generate", candidate)
+            case Scored(candidate, _, key, judge=judge):
+                # Another judge may read it otherwise.
+                is_stale = self.conditions is not None and judge != self.conditions.judge
+                self.refuted.discard(candidate)
+                if key == REFUTED and not is_stale:
+                    self.refuted.add(candidate)
+                self._answered("score", candidate)
             case Intended(call, candidates, reserved):
                 self.paid += reserved
-                self._lose([(call, each) for each in candidates if (call, each) in self._waiting])
+                places = [(call, each) for each in candidates]
+                if not self._waiting.keys().isdisjoint(places):
+                    self._lose([place for place in places if place in self._waiting])
                 attempt = _Attempt(candidates, reserved / max(1, len(candidates)))
-                self._waiting |= {(call, each): attempt for each in candidates}
+                self._waiting.update(dict.fromkeys(places, attempt))
+            case Found(candidate, shared=True):
+                self.shared += 1
+                self._answered("verify", candidate)
+            case Found(candidate, reviewer=reviewer):
+                # A person may change a verdict later: that is no verification.
+                asked = self._answered("verify", candidate)
+                self.verified += asked or not reviewer
+            case Told(event):  # the calls of its step are over
+                if self._waiting and isinstance(event, Verified):
+                    calls = Counter(call for call, _ in self._waiting)
+                    self.cancelled += calls["verify"]
+                    self.cancelled_drafts += calls["generate"]
+                self._waiting.clear()
+            case Started(conditions=given):
+                self._answers = answers(given, self.conditions)
             case Settled(call, candidates, returned, reason, unpaid):
                 self.paid -= returned
                 places = [(call, each) for each in candidates if (call, each) in self._waiting]
@@ -144,34 +163,26 @@ class Tally:
                 for id in candidates:
                     waiting = self._waiting.pop((call, id), None)
                     self._parked[call, id] = 0.0 if waiting is None else waiting.each
-            case Made(candidate):
-                self.made.add(candidate)
-                self._answered("generate", candidate)
-            case Scored(candidate, _, key, judge=judge):
-                # Another judge may read it otherwise.
-                is_stale = self.conditions is not None and judge != self.conditions.judge
-                self.refuted.discard(candidate)
-                if key == REFUTED and not is_stale:
-                    self.refuted.add(candidate)
-                self._answered("score", candidate)
             case ScoredAgain(candidate):
                 self.rescored += 1
                 self._answered("rescore", candidate)
-            case Found(candidate, shared=True):
-                self.shared += 1
-                self._answered("verify", candidate)
-            case Found(candidate, reviewer=reviewer):
-                # A person may change a verdict later: that is no verification.
-                asked = self._answered("verify", candidate)
-                self.verified += asked or not reviewer
-            case Told(event):  # the calls of its step are over
-                calls = Counter(call for call, _ in self._waiting)
-                if isinstance(event, Verified):
-                    self.cancelled += calls["verify"]
-                    self.cancelled_drafts += calls["generate"]
-                self._waiting.clear()
             case Failed() | Ended():
                 self._lose([*self._waiting])
+
+    def _set_aside(self, entry: Entry) -> bool:
+        """Set a verification of a start aside whose verdicts are not wanted; whether it is one."""
+        match entry:
+            case Intended("verify", _, reserved):
+                self.paid += reserved
+                self.aside += reserved
+            case Settled("verify", _, returned):
+                self.paid -= returned
+                self.aside -= returned
+            case Parked("verify") | Found():
+                pass
+            case _:
+                return False
+        return True
 
     def _lose(self, places: Iterable[_Place]) -> None:
         """These attempts have no result, and may be paid for."""
@@ -181,8 +192,9 @@ class Tally:
 
     def _answered(self, call: Call, candidate: int) -> bool:
         """A result arrived; return whether it was asked for."""
-        was_parked = self._parked.pop((call, candidate), None) is not None
-        attempt = self._waiting.pop((call, candidate), None)
+        place = (call, candidate)
+        was_parked = bool(self._parked) and self._parked.pop(place, None) is not None
+        attempt = self._waiting.pop(place, None)
         if attempt is not None and call == "generate":
             # A short result: the rest is requested by a new attempt.
             for other in attempt.candidates:
