@@ -41,6 +41,8 @@ OPTIONS = {
         "--job",
         "--allow-commands",
         "--alike",
+        "--refute",
+        "--no-refute",
         "--answers",
         "--total-budget",
         "--schedule",
