@@ -76,6 +76,8 @@ class Tally:
     _lost_paid: float = 0.0
     _parked: dict[_Place, float] = field(default_factory=dict)
     _waiting: dict[_Place, _Attempt] = field(default_factory=dict)
+    _in_batch: set[_Place] = field(default_factory=set)  # of what waits, or has ended waiting
+    _ended: dict[_Place, _Attempt] = field(default_factory=dict)  # counted as lost; may be found
 
     @property
     def verifications(self) -> int:
@@ -101,6 +103,11 @@ class Tally:
         return set(self._waiting)
 
     @property
+    def in_batch(self) -> set[_Place]:
+        """Those of them whose result is in a batch, where it can be found."""
+        return self._waiting.keys() & self._in_batch
+
+    @property
     def parked(self) -> set[_Place]:
         """Candidates per call whose result comes from outside."""
         return set(self._parked)
@@ -113,6 +120,7 @@ class Tally:
 
     def add(self, entry: Entry) -> None:
         """Count the next entry."""
+        self._find_again(entry)
         match entry:
             case Started(conditions=given):
                 self._answers = answers(given, self.conditions)
@@ -127,6 +135,7 @@ class Tally:
             case Intended(call, candidates, reserved):
                 self.paid += reserved
                 self._lose([(call, each) for each in candidates if (call, each) in self._waiting])
+                self._in_batch -= {(call, each) for each in candidates}
                 attempt = _Attempt(candidates, reserved / max(1, len(candidates)))
                 self._waiting |= {(call, each): attempt for each in candidates}
             case Settled(call, candidates, returned, reason, unpaid):
@@ -140,6 +149,8 @@ class Tally:
             case Charged(amount):
                 self.paid += amount
                 self.charged += amount
+            case Parked("generate", candidates):  # it stays in flight: its process may have died
+                self._in_batch |= {("generate", each) for each in candidates}
             case Parked(call, candidates):
                 for id in candidates:
                     waiting = self._waiting.pop((call, id), None)
@@ -171,7 +182,27 @@ class Tally:
                     self.cancelled_drafts += calls["generate"]
                 self._waiting.clear()
             case Failed() | Ended():
+                self._ended |= {each: self._waiting[each] for each in self.in_batch}
                 self._lose([*self._waiting])
+
+    def _find_again(self, entry: Entry) -> None:
+        """Drafts of a batch that were lost when the search ended are not, if it asks for them."""
+        match entry:
+            case Made(candidate):
+                places: list[_Place] = [("generate", candidate)]
+            case Settled("generate", candidates) | Parked("generate", candidates):
+                places = [("generate", each) for each in candidates]
+            case _:
+                return
+        for place in places:
+            attempt = self._ended.get(place)
+            if attempt is None:
+                continue
+            for each in attempt.candidates:
+                if self._ended.pop(("generate", each), None) is not None:
+                    self._lost["generate"] -= 1
+                    self._lost_paid -= attempt.each
+                    self._waiting["generate", each] = attempt
 
     def _lose(self, places: Iterable[_Place]) -> None:
         """These attempts have no result, and may be paid for."""

@@ -178,6 +178,15 @@ class RecordedCandidate:
         return None if self.scored_again is None else self.scored_again.score
 
 
+@dataclass(frozen=True, slots=True)
+class DraftsInBatch:
+    """Drafts that wait in a batch: their candidates, where they are, and what is reserved."""
+
+    candidates: tuple[int, ...]
+    batch: Data
+    reserved: float
+
+
 # Of an entry: when it was written, what was possibly paid until then, and who arrives by it.
 _Moment = tuple[float | None, float, tuple[int, ...]]
 
@@ -211,6 +220,7 @@ class SearchView:
         closed: candidates and calls that were parked before the search ended. Reviewers do not see
             them.
         unsettled: what is reserved for verifications that were parked, by candidate.
+        in_batches: drafts that wait in a batch, by candidate.
         settled: the verdicts from outside that were charged, by candidate. A correction is later.
         is_corrected: whether a verdict was changed since the search was told a result or ended.
     """
@@ -236,8 +246,10 @@ class SearchView:
         self.asked: set[int] = set()
         self.closed: set[tuple[Call, int]] = set()
         self.unsettled: dict[int, float] = {}
+        self.in_batches: dict[int, DraftsInBatch] = {}
         self.settled: dict[int, Found] = {}
         self.is_corrected = False
+        self._reserved_drafts = 0.0  # by the last attempt to generate
         self._reserved: dict[int, float] = {}  # for the last verification of each candidate
         self._numbers: dict[str, list[int]] = defaultdict(list)  # candidates by generator, in order
         self._arrived: Counter[str] = Counter()  # candidates in `told`, by generator
@@ -404,6 +416,7 @@ class SearchView:
                 if candidate not in self.made:
                     insort(self._numbers[generator], candidate)
                 self.made[candidate] = entry
+                self.in_batches.pop(candidate, None)
             case Scored(candidate):
                 self.scored[candidate] = entry
             case ScoredAgain(candidate):
@@ -415,6 +428,18 @@ class SearchView:
                 self.found[candidate] = entry
             case Intended("verify", candidates, reserved):
                 self._reserved |= {each: reserved / len(candidates) for each in candidates}
+            case Intended("generate", candidates, reserved):
+                self._reserved_drafts = reserved
+                self._leave_batches(candidates)
+            case Settled("generate", candidates):
+                self._leave_batches(candidates)
+            case Parked("generate", candidates, batch=batch):
+                earlier_batch = self.in_batches.get(candidates[0])
+                reserved = self._reserved_drafts
+                if earlier_batch is not None:
+                    reserved = earlier_batch.reserved
+                drafts = DraftsInBatch(candidates, batch, reserved)
+                self.in_batches |= dict.fromkeys(candidates, drafts)
             case Settled("verify", candidates):
                 for id in candidates:
                     parked = self.unsettled.pop(id, None) is not None
@@ -443,6 +468,10 @@ class SearchView:
             case Failed():
                 self.failed = entry
                 self.closed = self.tally.parked
+
+    def _leave_batches(self, candidates: Iterable[int]) -> None:
+        for id in candidates:
+            self.in_batches.pop(id, None)
 
     def _forget_broken(self) -> None:
         """Forget the broken verdicts that ended a search, so that they are requested again."""
