@@ -21,9 +21,9 @@ differ, but it uses the same candidates.
 
 An `Intended` without results was in flight when the process died. It may have been paid for; its
 results are lost. After `Parked`, the result comes from outside: it is not lost. A person's verdict
-is appended by another process when it arrives. The drafts of a batch are fetched by the process that
-runs the search, also a later one; `Intended` and `Parked` are written together, before the batch is
-sent.
+is appended by another process when it arrives. The drafts of a batch are fetched by the process
+that runs the search, also a later one; `Intended` and `Parked` are written together, before the
+batch is sent.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ Entry = (
 _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Entry)}
 
 # Fields that format 1 did not have, with their defaults.
-_ADDED = {
+_ADDED: dict[str, Any] = {
     **dict.fromkeys(("prompt", "check", "account", "prior", "scorer"), ""),
     **dict.fromkeys(("generator", "broken", "reviewer", "note"), ""),
     **{

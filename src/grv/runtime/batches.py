@@ -2,13 +2,13 @@
 
 Theory of operation
 -------------------
-A search that needs drafts hands in a call and waits, outside of the gate, as it waits for a person's
-verdict. When nothing else of the run goes on, the calls of that time are a *round*: they are sent
-as one batch for each generator. Each call follows these steps, and each is recorded in the ledger of
-its search before the next one is taken:
+A search that needs drafts hands in a call and waits, outside of the gate, as it waits for a
+person's verdict. When nothing else of the run goes on, the calls of that time are a *round*: they
+are sent as one batch for each generator. Each call follows these steps, and each is recorded in the
+ledger of its search before the next one is taken:
 
-1. It gets a ticket: the name of the batch and the id of its request. It records the attempt with the
-   ticket (`Intended`, `Parked`), or leaves the batch if the budget does not cover it.
+1. It gets a ticket: the name of the batch and the id of its request. It records the attempt with
+   the ticket (`Intended`, `Parked`), or leaves the batch if the budget does not cover it.
 2. The batch is sent when all its calls have done so. Then the calls record the server's id of it.
 3. When the batch is over, each call takes its part. Drafts are recorded with what they cost. A part
    without an answer is not billed: its reserve is returned, and the call is part of the next round.
