@@ -176,6 +176,7 @@ class BatchCall:
             self._has_left = True
             self._is_parked.set()
             self._news.close()
+            self._send.close()
 
     def tell(self, news: _News) -> None:
         """Tell the one who waits."""

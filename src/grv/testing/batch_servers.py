@@ -56,6 +56,7 @@ class _Batching(FakeServer):
         delay: seconds until a batch is over.
         fate: what happens to a request, given the number of its batch and its own number from 0.
         lost: numbers of batches that are accepted, while the response to the client is lost.
+        accepted: is called with each batch that is accepted, before the response is sent.
         given: as in `FakeServer`.
     """
 
@@ -65,12 +66,14 @@ class _Batching(FakeServer):
         delay: float = 0.0,
         fate: Callable[[int, int], Fate] = lambda batch, request: "answered",
         lost: tuple[int, ...] = (),
+        accepted: Callable[[SentBatch], None] = lambda batch: None,
         **options: Any,
     ) -> None:
         super().__init__(*given, **options)
         self.delay = delay
         self.fate = fate
         self.lost = lost
+        self.accepted = accepted
         self.batches: list[SentBatch] = []
         self.served = 0  # requests that were answered
         self._files: dict[str, bytes] = {}
@@ -117,6 +120,7 @@ class _Batching(FakeServer):
 
     def _accept(self, batch: SentBatch) -> SentBatch:
         self.batches.append(batch)
+        self.accepted(batch)
         return batch
 
     def _new(self, requests: Mapping[str, Mapping[str, Any]]) -> SentBatch:
