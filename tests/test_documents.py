@@ -336,7 +336,7 @@ def test_the_benches_run_at_a_small_size() -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ["growth", "serve", "pages", "cluster"])
+@pytest.mark.parametrize("name", ["growth", "serve", "pages", "cluster", "languages"])
 def test_the_large_benches_run_at_a_small_size(name: str) -> None:
     call = [sys.executable, str(ROOT / "bench" / f"{name}.py"), "--quick"]
     shown = subprocess.run(call, capture_output=True, text=True)

@@ -75,6 +75,12 @@ def folder(tmp_path: Path) -> Path:
         "stdin": {"kind": "stdin", "tests": [{"input": "", "output": "42"}]},
         "schema": {"kind": "schema", "schema": {"type": "object"}},
         "text": {"kind": "text", "matches": ["42"]},
+        "duckdb": {
+            "kind": "sql",
+            "engine": "duckdb",
+            "schema": "CREATE TABLE t (a INTEGER)",
+            "reference": "SELECT a FROM t",
+        },
     }.items():
         record = {"problem": "p", "prompt": "What is 6 times 7?", "check": check}
         (tmp_path / f"{kind}.jsonl").write_text(json.dumps(record) + "\n")
@@ -182,6 +188,7 @@ MISSING = [
     ("ray", ["doctor", "--engine", "ray"]),
     ("schema", ["doctor", "--problems", "schema.jsonl"]),
     ("text", ["doctor", "--problems", "text.jsonl"]),
+    ("duckdb", ["doctor", "--problems", "duckdb.jsonl"]),
     ("yaml", ["problems", "promptfoo", "promptfoo.yaml", "-o", "new.jsonl"]),
 ]
 

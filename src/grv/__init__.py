@@ -43,6 +43,7 @@ Names that need numpy or an event loop are loaded at first use, so that `import 
 from __future__ import annotations
 
 import importlib
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 from .core.errors import GrvError, LedgerError, LogError, RunStopped, UsageError
@@ -147,7 +148,13 @@ def __getattr__(name: str) -> Any:
 
 
 def _elsewhere(name: str) -> str:
-    """A hint, if one of the doors has this name."""
+    """A hint, if one of the doors has this name; none for our modules.
+
+    `from .. import html` asks for the attribute first. To look for it behind all doors would load
+    them all.
+    """
+    if PathFinder.find_spec(f"{__name__}.{name}", __path__) is not None:
+        return ""
     for door in DOORS:
         if name in importlib.import_module(f".{door}", __name__).__all__:
             return f"; write grv.{door}.{name}"

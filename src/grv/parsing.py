@@ -69,6 +69,20 @@ def parse_budget(text: str) -> float:
     return Dollars(budget) if plain != number else budget
 
 
+def parse_concurrency(text: str) -> int | None:
+    """How many calls are in flight at once; None if that is found out.
+
+    >>> parse_concurrency("8"), parse_concurrency("auto")
+    (8, None)
+    """
+    if text == "auto":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError("give auto, or a whole number from 1 to 10,000") from None
+
+
 def parse_prices(text: str) -> Costs:
     """The price list `G,V`, or `measured:G,V`: a first guess of costs that are measured.
 

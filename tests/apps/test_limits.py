@@ -121,7 +121,7 @@ def test_too_little_space_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "statvfs", lambda path: usage)
     ran = here(*command(tmp_path, "http://127.0.0.1:1/v1"))
     assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "0 MB are free, and the run may need 20 MB" in ran.err
+    assert "0 MB are free, and the run may need 80 MB" in ran.err
 
 
 @pytest.mark.slow

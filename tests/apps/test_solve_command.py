@@ -17,7 +17,7 @@ from grv.backends.generators.completions import seed_of
 from support.commands import Ran, ended, grv, here, records, start, write_problems
 from support.servers import FaultyServer, Received, Status
 
-FIELDS = ["problem", "outcome", "answer", "answer_verified", "answer_program"]
+FIELDS = ["problem", "outcome", "answer", "answer_verified", "answer_status", "answer_program"]
 FIELDS += ["generated", "verified", "cost"]
 
 
@@ -88,7 +88,7 @@ def test_every_problem_gets_its_line(tmp_path: Path, server: FaultyServer) -> No
     assert ran.out.splitlines()[0] == "3 problems: 2 solved, 1 out of budget"
     found = {record["problem"]: record for record in records(folder.out)}
     assert found.keys() == {"a", "b", "hopeless"}
-    assert all(list(record)[:9] == [*FIELDS, "usage"] for record in found.values())
+    assert all(list(record)[:10] == [*FIELDS, "usage"] for record in found.values())
     assert found["a"]["outcome"] == "solved"
     assert found["a"]["answer"].endswith(" right")
     assert found["a"]["answer_verified"] is True

@@ -12,6 +12,7 @@ import pytest
 from grv.apps import cli
 from grv.comparing.simulation import star_trials
 from grv.policies import POLICIES
+from grv.policies.promises import SETTINGS, promises
 from grv.theory.proofs import separation
 
 _MEASURED = {"lower-bound": (star_trials, "_measured"), "separation": (separation, "measure")}
@@ -128,3 +129,33 @@ def test_interrupted_it_shows_and_saves_what_there_is(
     assert (saved["complete"], len(saved["rows"])) == (False, 2)
     assert len([line for line in said.splitlines() if line.strip()]) >= 3
     assert complaint == "grv: interrupted\n"
+
+
+def test_promises_are_printed_and_saved(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "promises.json"
+    assert cli.run(["theory", "promises", "--json", str(out)]) == 0
+
+    saved = json.loads(out.read_text())
+    said = capsys.readouterr().out
+    assert saved["rows"] == [row.record() for row in promises()]
+    assert set(saved["rows"][0]) == {
+        "policy",
+        "setting",
+        "against",
+        "constant",
+        "status",
+        "statement",
+    }
+    assert saved["settings"] == SETTINGS
+    for row in saved["rows"]:
+        assert f"{row['policy']} " in said
+        assert row["constant"] in said
+
+
+def test_the_promises_of_one_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["theory", "promises", "--policy", "varied"]) == 0
+    said = capsys.readouterr().out
+    assert "varied(factor=5)" in said
+    assert "balanced" not in said
+    assert cli.run(["theory", "promises", "--policy", "varid"]) == 2
+    assert "unknown policy 'varid': choose from adaptive" in capsys.readouterr().err

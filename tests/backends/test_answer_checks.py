@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from grv.core.values import Verdict
 from grv.runtime.prices import Meter
 
 pytestmark = pytest.mark.slow
+Rows = Callable[[str], list[Any]]  # the rows of a query on the database of the tests
 TABLES = """
 CREATE TABLE dept (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE emp (id INTEGER PRIMARY KEY, name TEXT NOT NULL, pay INTEGER NOT NULL,
@@ -84,7 +86,7 @@ VARIED: list[tuple[tuple[str, str, str], str, Callable[[str, int], str]]] = [
     (PAIRS[1], "city", lambda q, n: q.replace("200", str(200 - n))),
 ]
 ALL_PAIRS = PAIRS + [
-    tuple(change(query, number) for query in pair)
+    (change(pair[0], number), change(pair[1], number), change(pair[2], number))
     for pair, _, change in VARIED
     for number in range(1, 11)
 ]
@@ -100,21 +102,83 @@ def found(verifier: CheckVerifier, text: str, **check: Any) -> Finding:
     return verifier.find(Problem("p", check=check), text)
 
 
-def sql(reference: str, **more: Any) -> dict[str, Any]:
-    return {"kind": "sql", "engine": "sqlite", "schema": TABLES, "reference": reference, **more}
+def sql(reference: str, engine: str = "sqlite", **more: Any) -> dict[str, Any]:
+    return {"kind": "sql", "engine": engine, "schema": TABLES, "reference": reference, **more}
+
+
+def in_duckdb(query: str) -> str:
+    """The query as DuckDB says it: LIKE looks at case there, and GROUP BY names all columns."""
+    return query.replace(" LIKE ", " ILIKE ").replace("GROUP BY d.id", "GROUP BY d.id, d.name")
+
+
+def judge_pairs(
+    verifier: CheckVerifier,
+    engine: str,
+    pairs: list[tuple[str, str, str]],
+    rows: Rows,
+    **more: Any,
+) -> None:
+    """Right queries pass, and wrong ones fail that have the same rows on the database itself."""
+    for pair in pairs:
+        reference, right, wrong = map(in_duckdb, pair) if engine == "duckdb" else pair
+        assert sorted(rows(reference)) == sorted(rows(wrong))
+        check = sql(reference, engine=engine, **more)
+        assert found(verifier, right, **check).verdict is Verdict.PASSED, right
+        assert found(verifier, wrong, **check).verdict is Verdict.FAILED, wrong
 
 
 def test_fifty_queries_pass_and_near_misses_fail(verifier: CheckVerifier) -> None:
     assert len(ALL_PAIRS) == 50
     database = sqlite3.connect(":memory:")
     database.executescript(TABLES)
-    untold = 0
-    for reference, right, wrong in ALL_PAIRS:
-        one, other = (database.execute(query).fetchall() for query in (reference, wrong))
-        untold += sorted(one) == sorted(other)
-        assert found(verifier, right, **sql(reference)).verdict is Verdict.PASSED, right
-        assert found(verifier, wrong, **sql(reference)).verdict is Verdict.FAILED, wrong
-    assert untold == 50
+    judge_pairs(verifier, "sqlite", ALL_PAIRS, lambda query: database.execute(query).fetchall())
+
+
+def rows_of_duckdb() -> Rows:
+    duckdb = pytest.importorskip("duckdb", exc_type=ImportError)
+    database = duckdb.connect(":memory:")
+    database.execute(TABLES)
+    return lambda query: database.execute(query).fetchall()
+
+
+def test_queries_of_duckdb_pass_and_near_misses_fail(verifier: CheckVerifier) -> None:
+    judge_pairs(verifier, "duckdb", PAIRS[::3], rows_of_duckdb(), variants=8)
+
+
+@pytest.mark.soak
+def test_fifty_queries_of_duckdb_pass_and_near_misses_fail(verifier: CheckVerifier) -> None:
+    judge_pairs(verifier, "duckdb", ALL_PAIRS, rows_of_duckdb())
+
+
+def test_variants_of_duckdb_keep_the_constraints(verifier: CheckVerifier) -> None:
+    """A query that is right only because of a constraint passes on every variant."""
+    pytest.importorskip("duckdb", exc_type=ImportError)
+    schema = """
+    CREATE SEQUENCE ids;
+    CREATE TYPE mood AS ENUM ('good', 'bad');
+    CREATE TABLE node (id INTEGER PRIMARY KEY DEFAULT nextval('ids'),
+      up INTEGER REFERENCES node(id),
+      weight DECIMAL(8, 2) NOT NULL CHECK (weight > 0), felt mood NOT NULL, day DATE NOT NULL,
+      tags VARCHAR[], UNIQUE (weight, day));
+    INSERT INTO node VALUES (1, NULL, 2.5, 'good', '2024-02-29', ['a']);
+    INSERT INTO node VALUES (2, 1, 4, 'bad', '2024-03-01', NULL);
+    CREATE VIEW heavy AS SELECT * FROM node WHERE weight >= 4;
+    """
+    reference = (
+        "SELECT n.id, weight, felt, day + 1, tags FROM heavy n ORDER BY weight, day, felt, n.id"
+    )
+    right = (
+        "SELECT id, weight, felt, day + INTERVAL 1 DAY, tags FROM node WHERE weight >= 4"
+        " AND (up IS NULL OR up IN (SELECT id FROM node)) AND weight > 0 ORDER BY 2, 4, 3, 1"
+    ).replace("day + INTERVAL 1 DAY", "(day + INTERVAL 1 DAY)::DATE")
+    check = sql(reference, engine="duckdb", variants=12) | {"schema": schema}
+    finding = found(verifier, right, **check)
+    assert finding.verdict is Verdict.PASSED, finding
+    assert finding.evidence["databases"] > 10
+    wrong = right.replace("weight >= 4", "id = 2")
+    assert found(verifier, wrong, **check).verdict is Verdict.FAILED
+    unordered = right.partition(" ORDER BY")[0]
+    assert found(verifier, unordered, **check).reason == "wrong rows"
 
 
 def test_a_database_is_a_file(verifier: CheckVerifier, tmp_path: Path) -> None:
@@ -129,6 +193,30 @@ def test_a_database_is_a_file(verifier: CheckVerifier, tmp_path: Path) -> None:
     with sqlite3.connect(path) as database:
         database.execute("INSERT INTO emp VALUES (9, 'Dan', 900, 'Bern', '2023-01-01', 3)")
     assert verifier.conditions(Problem("p", check=check)) != before
+
+
+def test_a_file_of_duckdb_is_only_read(verifier: CheckVerifier, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb", exc_type=ImportError)
+    path = tmp_path / "some.duckdb"
+    with duckdb.connect(str(path)) as database:
+        database.execute(TABLES)
+    content = path.read_bytes()
+    check = sql(PAIRS[0][0], engine="duckdb", variants=5) | {"databases": [str(path)]}
+    del check["schema"]
+    assert found(verifier, PAIRS[0][1], **check).verdict is Verdict.PASSED
+    assert found(verifier, PAIRS[0][2], **check).verdict is Verdict.FAILED
+    assert path.read_bytes() == content
+    mixed = check | {"engine": "sqlite"}
+    with pytest.raises(UsageError, match="is a database of duckdb, not sqlite"):
+        found(verifier, PAIRS[0][1], **mixed)
+    small = check | {"limits": {"files_mb": 0}}
+    assert "raise limits.files_mb" in found(verifier, PAIRS[0][1], **small).reason
+
+
+def test_duckdb_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"engine duckdb needs DuckDB: pip install .*\[duckdb\]"):
+        parse_check(Problem("p", check=sql("SELECT 1", engine="duckdb")))
 
 
 def test_a_reference_that_fails_is_broken(verifier: CheckVerifier) -> None:
@@ -186,7 +274,7 @@ def test_json_is_found_and_the_passed_part_is_named(verifier: CheckVerifier) -> 
         ({"kind": "schema", "schema": {"$ref": "http://x/"}}, r"\$ref may lead only to"),
         ({"kind": "schema", "schema": {"$ref": "#"}}, "leads back to itself"),
         ({"kind": "schema", "fields": {"a": 1}}, "no JSON pointer"),
-        (sql("SELECT 1") | {"engine": "oracle"}, "engine must be one of sqlite"),
+        (sql("SELECT 1") | {"engine": "oracle"}, "engine must be one of sqlite, duckdb"),
         (sql("SELECT 1") | {"variants": -1}, "variants must be from 0 to 200"),
         (sql("DROP TABLE emp"), "reference must be a query"),
         ({"kind": "all", "checks": [{"kind": "math"}]}, r"checks\[0\]: a check of kind 'math'"),

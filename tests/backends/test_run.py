@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from grv.backends.attacks import suite, tools
+from grv.backends.attacks import compilers, suite, tools
 from grv.backends.protocols import Finding, Problem
 from grv.backends.sandbox.limits import Isolation
 from grv.backends.sandbox.tool_worker import ToolWorker
@@ -94,7 +94,14 @@ def test_right_programs_pass_and_wrong_ones_fail(language: str, verifier: CheckV
     assert "grv-box" not in broken.evidence["messages"]
 
 
-@pytest.mark.parametrize("attack", tools.ATTACKS, ids=lambda a: f"{a.name} ({a.language})")
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(attack, marks=[pytest.mark.soak] if attack in compilers.ATTACKS else [])
+        for attack in suite.TOOL_ATTACKS
+    ],
+    ids=lambda attack: f"{attack.name} ({attack.language})",
+)
 def test_an_attack_on_the_second_jail_is_held(
     attack: tools.ToolAttack, verifier: CheckVerifier, around: suite.Surroundings
 ) -> None:
@@ -102,26 +109,13 @@ def test_an_attack_on_the_second_jail_is_held(
     _, problem = tools.trial_of(attack, around.secret)
     finding = verifier.find(problem, around.fill(attack.source))
     assert suite.held(attack, finding), finding
+    assert not suite.quotes(finding, around.secret)
     assert around.damage() == []
-
-
-def test_an_attack_compiles_unless_that_is_how_it_fails(
-    verifier: CheckVerifier, around: suite.Surroundings
-) -> None:
-    """An attack with a mistake in it would be held for the wrong reason."""
-    compiler_attacks = (
-        "has the compiler",
-        "asks the compiler",
-        "embeds",
-        "includes",
-        "takes a file",
-    )
-    for attack, _, problem in tools.trials(around.secret):
-        if attack.name.startswith(compiler_attacks):
-            continue
-        if isinstance(installed()[attack.language], Toolchain):
-            finding = verifier.find(problem, around.fill(attack.source))
-            assert finding.reason != "does not compile", finding
+    # An attack with a mistake in it would be held for the wrong reason.
+    on_compilers = ("has the compiler", "asks the compiler", "embeds", "includes", "takes a file")
+    is_on_compiler = attack in compilers.ATTACKS or attack.name.startswith(on_compilers)
+    assert finding.reason != "does not compile" or is_on_compiler, finding
+    assert finding.reason != "no answer" or "no answer" in attack.reasons, finding
 
 
 def test_what_a_command_starts_ends_with_it(verifier: CheckVerifier) -> None:
@@ -209,12 +203,48 @@ def test_mistakes_are_named(fields: dict[str, Any], message: str) -> None:
         parse_check(Problem("p", check={**SUM, **fields}))
 
 
-def test_a_missing_compiler_is_named(
-    verifier: CheckVerifier, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("language", "message"),
+    [
+        ("cpp", "no g++ for programs in cpp: install g++"),
+        ("go", "no go for programs in go: install golang-go"),
+        ("java", "no javac for programs in java: install a Java development kit"),
+        ("javascript", "no node for programs in javascript: install nodejs"),
+        ("rust", "no rustc for programs in rust: install rustc"),
+        ("typescript", "no node for programs in typescript: install nodejs"),
+    ],
+)
+def test_a_missing_compiler_breaks_and_is_named(
+    language: str,
+    message: str,
+    verifier: CheckVerifier,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UsageError, match="no go for programs in go: install golang-go"):
-        found(verifier, "package main", language="go")
+    finding = found(verifier, PROGRAMS[language], language=language)
+    assert (finding.verdict, finding.reason) == (Verdict.BROKEN, message)
+    checker = {"language": language, "program": PROGRAMS[language]}
+    finding = found(verifier, PROGRAMS["python"], language="python", checker=checker)
+    assert (finding.verdict, finding.reason) == (Verdict.BROKEN, message)
+
+
+def test_an_old_typescript_is_refused_by_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It does not know the option that leaves types unchecked, so every program would fail."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("typescript: no node")
+    script = tmp_path / "typescript" / "bin" / "tsc"
+    script.parent.mkdir(parents=True)
+    script.write_text("console.log('Version 4.8.4')")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.path.dirname(node)}")
+    assert installed()["typescript"] == (
+        "typescript 4.8.4 is too old for programs in typescript: "
+        "install version 5.6 or newer with npm"
+    )
 
 
 def test_the_program_of_a_text() -> None:
@@ -226,6 +256,25 @@ def test_the_program_of_a_text() -> None:
     assert (
         sources.find("<!--\n```cpp\nhidden\n```\n-->\n```cpp\nseen\n```", "cpp").source == "seen\n"
     )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "public class Main { static class Node { int x; }\n@M@ }",
+        "class Pair { int a; }\npublic class Run { record P(int a) { }\n@M@ }",
+        'class Helper { String s = "class Fake { void main(String"; /* class Other { */ }\n'
+        "class Start { enum E { A } interface I { }\n@M@ }",
+        "public class Outer { static class Inner {\n@M@ } }",
+        "package a.b;\npublic class Main { Class<?> c = Main.class; @M@ }",
+    ],
+)
+def test_the_class_that_has_main_is_started(verifier: CheckVerifier, source: str) -> None:
+    needs("java")
+    main = "static public void main(final String[] args) { System.out.println(7); }"
+    tests = [{"input": "", "output": "7"}]
+    finding = found(verifier, source.replace("@M@", main), language="java", tests=tests)
+    assert finding.verdict is Verdict.PASSED, finding
 
 
 # Commands in the jail.

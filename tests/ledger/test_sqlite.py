@@ -11,13 +11,14 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from grv.core.errors import LedgerError, LedgerFormatError
 from grv.ledger import migrations
-from grv.ledger.entries import Ended, Failed, Intended, Made, Started
-from grv.ledger.ledger import Append
+from grv.ledger.entries import Charged, Ended, Failed, Intended, Made, Settled, Started
+from grv.ledger.ledger import Append, Caps, OverBudget
 from grv.ledger.seals import Seals
 from grv.ledger.sqlite import SqliteLedger
 from grv.testing.contracts_ledger import LIFE
@@ -119,6 +120,41 @@ def test_a_group_of_searches_is_written_together_or_not_at_all(ledger: SqliteLed
     assert list(ledger.read("a")) == list(LIFE[:4])
     ledger.append("a", LIFE[4:])
     assert list(ledger.read("a")) == list(LIFE)
+    assert ledger.check() == []
+
+
+def test_what_a_ledger_remembers_of_its_index_is_read_again_if_another_one_has_written(
+    path: Path, ledger: SqliteLedger
+) -> None:
+    """A remembered end would be written twice; a remembered sum would be spent twice."""
+    caps = Caps(total=10.0)
+    ledger.append("s", [Started("p", {})])
+    with closing(SqliteLedger(path)) as other:
+        for turn in range(4):
+            for each in (ledger, other):
+                each.append("s", [Intended("verify", (turn,), 1.0)], caps)
+                each.append("s", [Intended("verify", (turn,), 0.25)], caps)
+        with pytest.raises(OverBudget):
+            ledger.append("s", [Intended("verify", (4,), 0.5)], caps)
+        other.append("s", [Settled("verify", (3,), 1.0)])
+        ledger.append("s", [Intended("verify", (4,), 0.5)], caps)
+        with pytest.raises(OverBudget):
+            other.append("s", [Intended("verify", (5,), 0.75)], caps)
+        assert other.possibly_paid() == ledger.possibly_paid() == other.paid_by("s") == 9.5
+        assert len(ledger.read("s")) == 19
+        assert ledger.check() == []
+
+
+def test_what_a_ledger_remembers_of_its_index_is_forgotten_if_a_transaction_fails(
+    ledger: SqliteLedger,
+) -> None:
+    ledger.append("s", [Started("p", {}), Intended("verify", (0,), 1.0)])
+    no_length: Any = 2.5
+    for bad in (Made(1, no_length), object()):
+        with pytest.raises((AttributeError, TypeError)):
+            ledger.append_all([Append("s", [Charged(2.0, "")]), Append("t", [bad])])  # type: ignore[list-item]
+    ledger.append("s", [Intended("verify", (1,), 1.0)])
+    assert (len(ledger.read("s")), ledger.paid_by("s"), ledger.possibly_paid()) == (3, 2.0, 2.0)
     assert ledger.check() == []
 
 

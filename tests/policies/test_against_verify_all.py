@@ -26,7 +26,7 @@ from grv.policies.learned.guard import Guard, guarded
 from grv.policies.spec import parse, spec
 from grv.testing import World, labelled, run
 from grv.testing.strategies import price_lists, worlds
-from grv.theory.guard import FACTOR, allowance
+from grv.theory.guard import FACTOR, allowance, guarded_width_factor
 from grv.theory.slots import block_draws
 
 PRIOR = load_prior(str(Path(__file__).parent.parent / "assets" / "prior-1.json"))
@@ -237,7 +237,7 @@ def test_with_a_verdict_from_memory_the_bound_holds_from_the_first_price_on(
 def test_a_width_adds_at_most_as_many_verifications_again(
     policy: str, world: str, width: int
 ) -> None:
-    """The course of width 1 keeps the promise. What a width adds has no proven factor."""
+    """And so costs at most a proven factor more; overlap adds a tenth at most."""
     costs = Costs(1, 30)
     one, wide = (
         run(POLICIES[policy], costs, WORLDS[world], Limits(width=each)) for each in (1, width)
@@ -245,3 +245,4 @@ def test_a_width_adds_at_most_as_many_verifications_again(
     number = one.bill.verified
     assert wide.answers == one.answers
     assert wide.bill.verified <= min(2 * number, number + width - 1)
+    assert wide.bill.total <= 1.1 * guarded_width_factor(costs.ratio) * one.bill.total

@@ -91,23 +91,6 @@ def test_where_generating_is_dear_it_verifies_everything(verify: float) -> None:
     )
 
 
-def test_a_blind_draw_of_a_refuted_key_is_neither_verified_nor_drawn_again() -> None:
-    world = World.of("1-a 2-b  5-a 3-b 4-b 4-a  5-b 3+c 1- 1-")
-
-    assert dialogue(Alternate(), Costs(generate=1, verify=3), world, Limits(width=None)) == [
-        "generate 1",
-        "verify 1",
-        "generate 1",
-        "verify 1",  # a and b
-        "generate 1",
-        "generate 3",  # all of them refuted: no verification in either slot
-        "generate 1",
-        "generate 3",
-        "verify 1",
-        "solved by 7",
-    ]
-
-
 def test_where_nothing_comes_any_more_an_old_candidate_is_not_taken_for_a_new_one() -> None:
     search = run(
         Alternate(), Costs(generate=1, verify=3), World.of("1- 1- 1- 9- 8- 0-"), Limits(width=None)

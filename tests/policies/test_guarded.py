@@ -5,6 +5,7 @@ Measured is with four standard errors allowed, as in `test_rounds_measured.py`; 
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 import itertools
 import math
@@ -373,3 +374,22 @@ def test_second_scores_do_not_replace_the_oldest_candidate(rho: float, top: int)
     for policy in (Learned(PRIOR), Guarded(only_generates), Guarded(verifies_the_best)):
         search = run(policy, Costs(1, rho), first + later, Limits(cascade=cascade))
         assert search.bill.total <= FACTOR * (1 + rho) + 1e-6 * search.bill.rescored
+
+
+@settings(max_examples=examples(60))
+@given(worlds(broken=False), price_lists().filter(lambda costs: costs.ratio < 1000))
+def test_between_two_verifications_less_than_two_blocks_are_drawn(
+    world: World, costs: Costs
+) -> None:
+    """Without keys; what a width adds is bounded by it."""
+    plain = dataclasses.replace(world, keys=())
+    size = block_draws(exact_ratio(costs)).later
+    policies: list[Policy] = [Learned(PRIOR), *map(Guarded, INNERS)]
+    for policy in policies:
+        drawn = 0
+        for turn in run(policy, costs, plain).trace:
+            if isinstance(turn.event, Generated):
+                drawn += len(turn.event.scores)
+                assert drawn <= 2 * size - 1
+            else:
+                drawn = 0

@@ -94,7 +94,7 @@ def test_a_total_that_is_none_is_refused(total: float) -> None:
 async def test_as_many_problems_start_as_there_is_money_for(
     total: float, each: float, inside: int
 ) -> None:
-    gate = Gate(5, budget(total), Costs(1, 10), each)
+    gate = Gate(lambda: 5, budget(total), Costs(1, 10), each)
     entered = 0
     with anyio.move_on_after(0.1):
         while True:

@@ -361,16 +361,27 @@ async def test_many_problems_never_pass_the_total_budget(total: float, tmp_path:
     ledger.close()
 
 
-async def test_a_small_total_budget_is_not_spread_over_many_problems() -> None:
+async def test_in_order_a_small_total_budget_is_not_spread_over_many_problems() -> None:
     """It verifies something: 44 for each of three problems at once, not 8 for each of twenty."""
     bench = Bench(all_wrong(100), policy=VerifyAll(), width=1)
     problems = [Problem(f"p{i}") for i in range(20)]
-    run_ = search_many(problems, bench.config, calls=patient(), total_budget=160)
+    run_ = search_many(
+        problems, bench.config, calls=patient(), total_budget=160, schedule="in-order"
+    )
     found = [solution async for solution in run_]
     assert len(found) == 20
     begun = [solution for solution in found if solution.bill.verified]
     assert 1 <= len(begun) <= 3
     assert sum(solution.bill.verified for solution in found) == 14
+
+
+async def test_least_spent_gives_each_problem_its_first_verdict_before_a_second() -> None:
+    """160 pay for 14 candidates with their verdicts: one for each of 14 problems."""
+    bench = Bench(all_wrong(100), policy=VerifyAll(), width=1)
+    problems = [Problem(f"p{i}") for i in range(20)]
+    run_ = search_many(problems, bench.config, calls=patient(), total_budget=160)
+    found = [solution async for solution in run_]
+    assert sorted(solution.bill.verified for solution in found) == [0] * 6 + [1] * 14
 
 
 async def test_a_budget_for_each_lets_more_of_them_in() -> None:

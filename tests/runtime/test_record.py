@@ -102,7 +102,7 @@ def test_a_resumed_search_writes_nothing_that_is_there() -> None:
     started, ledger = Started("p", {"budget": 1}), MemoryLedger()
 
     async def live(*told: Told) -> SearchRecord:
-        book = await SearchRecord.open(LedgerWriter(ledger), "s")
+        book = await SearchRecord.open(LedgerWriter(ledger), "s", lambda: None)
         await book.begin(started)
         for each in told:
             await book.tell(each)

@@ -198,6 +198,14 @@ def test_importing_grv_loads_none_of_it() -> None:
     assert done.stdout == "[]\n"
 
 
+def test_a_module_of_grv_is_imported_without_the_doors() -> None:
+    code = "import sys; from grv import html; print([n for n in sys.modules if 'runtime' in n])"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+
+
 def test_many_problems_are_solved_without_an_event_loop() -> None:
     world = World.of("1- 2- 3+")
     options = {

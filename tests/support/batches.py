@@ -36,6 +36,7 @@ class Batch:
         number: how many problems there are.
         crash_at: the number of the verification at which the process dies.
         seconds: how long a verification takes.
+        first: the number of the first problem; batches with other numbers are other batches.
         verified: the problem of each verification, in order.
         most_at_once: the most verifications that ran at the same time.
     """
@@ -43,13 +44,18 @@ class Batch:
     number: int
     crash_at: int = 0
     seconds: float = 0.0
+    first: int = 0
     verified: list[str] = field(default_factory=list)
     running: int = 0
     most_at_once: int = 0
 
     @property
     def problems(self) -> list[Problem]:
-        return [Problem(f"p{i}", f"prompt {i}") for i in range(self.number)]
+        return [Problem(f"p{i}", f"prompt {i}") for i in self._numbers]
+
+    @property
+    def _numbers(self) -> range:
+        return range(self.first, self.first + self.number)
 
     def passes(self, problem: str, number: int) -> bool:
         own = random.Random(problem)

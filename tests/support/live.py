@@ -59,7 +59,15 @@ def search_many(
     calls: Caller | None = None,
     total_budget: float = math.inf,
     at_once: int | None = None,
+    schedule: str | None = None,
 ) -> AsyncGenerator[Solution]:
     """`solve_many`, with the configuration given whole."""
-    run = SolveRun(config, ledger or MemoryLedger(), calls or Caller(), total_budget, at_once)
+    run = SolveRun(
+        config,
+        ledger or MemoryLedger(),
+        calls or Caller(),
+        total_budget,
+        at_once,
+        schedule=schedule,
+    )
     return run.solutions(problems)

@@ -214,7 +214,7 @@ def _collect_all(
         interrupted = anyio.run(everything)
     if interrupted:
         raise KeyboardInterrupt
-    say(*caller.complaints.summary())
+    say(*caller.complaints.summary(), *caller.lanes.summary())
     return results
 
 

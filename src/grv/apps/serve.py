@@ -88,6 +88,7 @@ def _check(
 ) -> Clients:
     """Refuse, before any work, what cannot be served; the clients."""
     from ..backends.callables import processors
+    from ..runtime.adaptive import FIRST
     from ..runtime.machine import check_machine
     from ..serve.clients import Clients
     from ..serve.door import is_loopback
@@ -100,8 +101,8 @@ def _check(
             f"--host {serving.host}: other machines could use it without a key; give --clients FILE"
         )
     workers = max(each.verification.workers or processors() for each in profiles)
-    in_flight = calls.concurrency * len(profiles) + serving.connections // 3
-    check_machine(in_flight, workers, files)
+    number = FIRST if calls.concurrency is None else calls.concurrency
+    check_machine(number * len(profiles) + serving.connections // 3, workers, files)
     return clients
 
 

@@ -1,4 +1,4 @@
-"""`grv theory`: the lower bound and the separation, measured."""
+"""`grv theory`: the promises; the lower bound and the separation, measured."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from ..theory.stars.bounds import StarInstance
 
 theory = typer.Typer(
-    help="Measure the bounds of the learning theory.", rich_markup_mode=None, no_args_is_help=True
+    help="Print what is proven, and measure the bounds of the learning theory.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
 )
 
 _SMALLEST = 1e-6  # with less, the samples do not fit into memory
@@ -291,6 +293,42 @@ def _separation_table(rows: Sequence[Separation]) -> str:
         "(exact)",
     )
     return aligned(head, cells, left=0)
+
+
+@theory.command("promises")
+@command
+def promises(
+    policy: tuple[str, ...] = option(
+        (), "A policy by its name. Repeatable. Default: all policies.", metavar="NAME"
+    ),
+    json: str | None = option(None, "Save the rows.", metavar="FILE"),
+) -> None:
+    """Print what is promised about the cost of each policy, and where nothing is.
+
+    Each row compares the cost with J*, the lowest cost if the pass rate at each score were known,
+    or with the policy verify-all on the same candidates. The status is proven, checked (computed
+    at many ratios, not proven) or open (no bound is promised). rho is the cost of a verification
+    in candidates. The proofs are in docs/theory.
+
+    \b
+    grv theory promises
+    grv theory promises --policy varied --policy learning
+    grv theory promises --json promises.json
+    """
+    check_outputs([json], policy)
+    from ..policies import POLICIES
+    from ..policies.promises import SETTINGS
+    from ..policies.promises import promises as all_promises
+
+    unknown = [name for name in policy if name not in POLICIES]
+    if unknown:
+        raise UsageError(f"unknown policy {unknown[0]!r}: choose from {', '.join(POLICIES)}")
+    rows = [row for row in all_promises() if not policy or row.policy.partition("(")[0] in policy]
+    if json is not None:
+        _save(json, {"settings": SETTINGS, "rows": [row.record() for row in rows]})
+    cells = [(row.policy, row.setting, row.against, row.status, row.constant) for row in rows]
+    say(*aligned(("policy", "setting", "against", "status", "constant"), cells, left=5).split("\n"))
+    say("", *(f"{name}: {meaning}." for name, meaning in SETTINGS.items()))
 
 
 def _save(path: str, record: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ import inspect
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -458,11 +458,16 @@ def _class_name(backend: object) -> str:
     return type(backend).__name__
 
 
+def _is_sequence(said: object) -> bool:
+    """Whether a method returned several things in order; a text is one thing."""
+    return isinstance(said, Sequence) and not isinstance(said, str | bytes)
+
+
 def drafts_of(said: Any, generator: object) -> list[Draft]:
     """The drafts that a generator's method returned; texts are drafts too."""
-    if isinstance(said, Sequence) and not isinstance(said, str | bytes | Mapping):
+    if isinstance(said, list) or _is_sequence(said):
         drafts = [Draft(each) if isinstance(each, str) else each for each in said]
-        if all(isinstance(each, Draft) for each in drafts):
+        if all([isinstance(each, Draft) for each in drafts]):
             return drafts
     raise GeneratorError(
         f"{_class_name(generator)}.generate returned {shown(said)}; expected a list of grv.Draft"
@@ -473,7 +478,7 @@ def drafts_of(said: Any, generator: object) -> list[Draft]:
 
 def scores_of(said: Any, scorer: object) -> list[Score]:
     """The scores that a scorer's method returned; numbers and None are scores too."""
-    if isinstance(said, Sequence) and not isinstance(said, str | bytes):
+    if isinstance(said, list) or _is_sequence(said):
         plain = [each for each in said if not isinstance(each, Score)]
         if all(each is None or hasattr(each, "__float__") for each in plain):
             return [each if isinstance(each, Score) else scored(each) for each in said]

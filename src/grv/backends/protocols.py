@@ -48,17 +48,21 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """The sum; its dollars are unknown if those of one part are."""
-        dollars = None
-        if self.dollars is not None and other.dollars is not None:
-            dollars = self.dollars + other.dollars
-        return Usage(
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.seconds + other.seconds,
-            dollars,
-            self.cached_tokens + other.cached_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
+        usages = (self, other)
+        return self.total(usages, [usage.dollars for usage in usages])
+
+    @classmethod
+    def total(cls, usages: Sequence[Usage], dollars: Sequence[float | None]) -> Usage:
+        """The sum of calls that cost these dollars; unknown dollars of one make all unknown."""
+        known = [amount for amount in dollars if amount is not None]
+        return cls(
+            sum([usage.prompt_tokens for usage in usages]),
+            sum([usage.completion_tokens for usage in usages]),
+            sum([usage.seconds for usage in usages], 0.0),
+            sum(known, 0.0) if len(known) == len(dollars) else None,
+            sum([usage.cached_tokens for usage in usages]),
+            sum([usage.cache_write_tokens for usage in usages]),
+            sum([usage.reasoning_tokens for usage in usages]),
         )
 
     @classmethod
@@ -68,6 +72,8 @@ class Usage:
         A record without `cached_tokens` was written when unknown dollars were recorded as 0. There
         0 dollars for a call with tokens mean that the dollars are unknown.
         """
+        if isinstance(data, UsageData):
+            return data.usage
         usage = cls(**{n: data[n] for n in cls.__slots__ if is_number(data.get(n))})
         has_tokens = usage.prompt_tokens or usage.completion_tokens
         if "cached_tokens" not in data and has_tokens and usage.dollars == 0:
@@ -75,11 +81,33 @@ class Usage:
         return usage
 
     def as_data(self) -> dict[str, float | None]:
+<<<<<<< HEAD
         """The fields by name; without the share of the list price if that is the whole."""
         data = {name: getattr(self, name) for name in self.__slots__}
         if self.price_share == 1.0:
             del data["price_share"]
         return data
+=======
+        """The fields by name."""
+        data = UsageData(
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            seconds=self.seconds,
+            dollars=self.dollars,
+            cached_tokens=self.cached_tokens,
+            cache_write_tokens=self.cache_write_tokens,
+            reasoning_tokens=self.reasoning_tokens,
+        )
+        data.usage = self
+        return data
+
+
+class UsageData(dict[str, float | None]):
+    """The fields of a usage by name, with the usage itself: a search often reads what it wrote."""
+
+    __slots__ = ("usage",)
+    usage: Usage
+>>>>>>> main
 
 
 NOTHING = Usage(dollars=0.0)  # where a sum starts
@@ -172,7 +200,7 @@ def is_score(value: float) -> bool:
 def checked_score(score: Score) -> Score:
     """The score, or why it is none: what enters a ledger can be learned from."""
     for value in (score.value, score.alike):
-        if value is not None and not is_score(value):
+        if value is not None and not abs(value) <= LARGEST_SCORE:
             return Score(None, score.usage, f"the scorer returned {value}")
     return score
 
@@ -304,7 +332,9 @@ class Generator(Protocol):
 
     An attribute `batch: int | None` may limit the candidates per call; then the runtime makes
     several calls at once. An attribute `notices: Sequence[str]` may say what its server cannot do,
-    one line each; a run shows each line once.
+    one line each; a run shows each line once. An attribute `server: str` may name the server that
+    it calls. If that refuses calls, with a `BackendError` whose `limit` is "calls", the runtime
+    finds out how many calls at once it takes; without it, 16 calls at once are made.
 
     Examples:
         >>> import grv

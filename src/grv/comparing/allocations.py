@@ -1,8 +1,11 @@
 """Ways to divide one budget among the problems of a log: the rules of `grv.schedules`, baselines.
 
 The baselines cannot run live, or are what others do. `hindsight` and `oracle` know what no run
-knows. `reset`, `elimination` and `two-stage` are the methods of three papers. Their authors draw
-single answers, so their searches verify every candidate (the policy `verify-all`):
+knows. `reset`, `elimination` and `two-stage` follow three papers. Their authors draw single
+answers, so their searches verify every candidate (the policy `verify-all`). They were written from
+the abstracts and from summaries, without the authors' code or their pseudo-code at hand: the bonus
+of `elimination`, the share that `two-stage` explores and its kernel are not checked against the
+papers. So a row is our reading of a method, not a reproduction of its figures.
 
 - reset: Meir et al., More Bang for the Buck, arXiv:2601.21522v2. One attempt at each question in
   turn; what is solved is discarded.

@@ -59,7 +59,7 @@ def _check_generated(n: int, event: Generated) -> None:
     alike = event.alike
     if len(scores) > n:
         raise EventError(f"asked for {n} candidates, got {len(scores)}")
-    if any(math.isnan(score) for score in (*scores, *alike)):
+    if any(map(math.isnan, scores)) or any(map(math.isnan, alike)):
         raise EventError("a score is NaN; use -inf or leave the candidate out")
     if keys and len(keys) != len(scores):
         raise EventError(f"{len(scores)} candidates have {len(keys)} keys")

@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import Literal
 
 Fault = Literal["wait", "stop", "call"]
+CALLS_AT_ONCE = "calls"  # the limit of a server that has too many calls in flight
 DISTRIBUTION = "generate-rank-verify"  # what pip installs; the package and the command are grv
 
 
@@ -62,6 +63,8 @@ class BackendError(GrvError):
         at_most: how many of the attempt's candidates may have been charged in vain; None is all.
         place: the host and port of the server, if there is one.
         hint: what the user can do about it.
+        limit: the limit for which a server refused the call: "calls" at once, or what it counts per
+            minute, such as "requests" or "tokens"; empty if it was not refused for a limit.
     """
 
     def __init__(
@@ -76,8 +79,10 @@ class BackendError(GrvError):
         unpaid: bool = False,
         place: str = "",
         hint: str = "",
+        limit: str = "",
     ) -> None:
         super().__init__(message)
+        self.limit = limit
         self.backend = backend
         self.problem_id = problem_id
         self.retry_after = retry_after

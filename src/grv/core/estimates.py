@@ -52,6 +52,7 @@ class Account:
         costs: the price list.
         estimates: of the costs, from the payments so far.
         paid: the sum of all payments that events reported.
+        reserve: the amount that the budget reserves for each candidate and each verification.
     """
 
     def __init__(self, costs: Costs, most: Costs | None) -> None:
@@ -59,12 +60,8 @@ class Account:
         self.estimates = Estimates(costs)
         self.paid = 0.0
         self._most = most
+        self.reserve = costs if most is None else most
         self._listed: dict[What, int] = {"generate": 0, "verify": 0}  # billed at the price list
-
-    @property
-    def reserve(self) -> Costs:
-        """The amount that the budget reserves for each candidate and each verification."""
-        return self._most if self._most is not None else self.estimates.dearest
 
     def pay(self, what: What, number: int, paid: float | None) -> None:
         """Bill candidates or verifications, at the price list if the payment is None."""
@@ -73,14 +70,15 @@ class Account:
         else:
             self.paid += paid
             self.estimates.see(what, number, paid)
+            if self._most is None:
+                self.reserve = self.estimates.dearest
 
     def spent(self, generate: int = 0, verify: int = 0) -> float:
         """The bill's total after `generate` more candidates and `verify` more verifications."""
         listed = self._listed
-        reserve = self.reserve
         # Added in the same order as the bill, so that rounding cannot make them differ.
-        if reserve is self.costs:
+        if self.reserve is self.costs:
             total = self.costs.of(listed["generate"] + generate, listed["verify"] + verify)
             return total + self.paid
         spent = self.costs.of(listed["generate"], listed["verify"]) + self.paid
-        return spent + reserve.of(generate, verify)
+        return spent + self.reserve.of(generate, verify)

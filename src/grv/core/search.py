@@ -175,7 +175,12 @@ class Search:
         refuted = self.pool.refuted + self._stock.hopeless
         counts = (self._rescored, refuted, len(self._stock) + self._cancelled)
         ran = self._verified - self._shared
-        return Bill(self.arrived, ran, self._account.spent(), *counts, shared=self._shared)
+        return Bill(self.arrived, ran, self.spent, *counts, shared=self._shared)
+
+    @property
+    def spent(self) -> float:
+        """The total of the bill."""
+        return self._account.spent()
 
     @property
     def outcome(self) -> Outcome | None:

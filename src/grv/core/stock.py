@@ -72,8 +72,8 @@ class Stock:
     def take(self, n: int) -> Generated:
         """Remove the oldest `n` candidates, or all if there are fewer."""
         taken = [self._candidates.popleft() for _ in range(min(n, len(self)))]
-        keys = tuple(key for _, key, _ in taken)
-        scores = tuple(score for score, _, _ in taken)
-        alike = tuple(value for _, _, value in taken if value is not None)
-        keyed = any(key is not None for key in keys)
-        return Generated(scores, keys if keyed else (), alike=alike)
+        keys = tuple([key for _, key, _ in taken])
+        scores = tuple([score for score, _, _ in taken])
+        alike = tuple([value for _, _, value in taken if value is not None])
+        is_keyed = keys.count(None) < len(keys)
+        return Generated(scores, keys if is_keyed else (), alike=alike)

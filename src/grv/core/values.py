@@ -263,7 +263,7 @@ class Costs:
 
     def of(self, generated: int, verified: int) -> float:
         """The cost of `generated` candidates and `verified` verifications."""
-        return generated * self.candidate + verified * self.verify
+        return generated * (self.generate + self.score) + verified * self.verify
 
 
 @dataclass(frozen=True, slots=True)

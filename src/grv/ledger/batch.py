@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..core.errors import LedgerError
 from ..files import is_number, shown
-from .entries import Entry, Started, charge_of
+from .entries import Entry, Started
 from .ledger import Append, OverBudget, check_unit, unit_of
-from .rows import Database, Row, Stored, index, insert, rows_of
+from .rows import INDEXED, Database, Row, Stored, index, insert, rows_of
 from .seals import Seals
 
 _ROUNDED = 1e-6
 _FIRST = (-1, "")  # what the first entry of a search follows
+_MOST_KNOWN = 10_000  # searches that are remembered
 _LARGEST = 2**62  # numbers above it leave no room for more
 _COLUMNS = "(search, number, kind, at, body, seal)"
 _LAST = "SELECT number, seal FROM entries WHERE search = ? ORDER BY number DESC LIMIT 1"
@@ -45,22 +46,42 @@ class _Account:
     paid: float
 
 
+@dataclass
+class KnownIndex:
+    """What a ledger has read of its index, or written to it.
+
+    It is right until somebody else writes.
+
+    Attributes:
+        searches: by id.
+        accounts: by name.
+        is_complete: whether all accounts are among them.
+        head: the number of entries, and the head over them; None if it was not read.
+    """
+
+    searches: dict[str, _Search] = field(default_factory=dict)
+    accounts: dict[str, _Account] = field(default_factory=dict)
+    is_complete: bool = False
+    head: tuple[int, str] | None = None
+
+
 class Batch:
     """The groups of one transaction. Ends, sums and the head are read and written once.
 
-    `finish` writes what was added.
+    `finish` writes what was added. If it succeeds, `known` is right after the transaction.
     """
 
-    def __init__(self, db: Database, seals: Seals, stored: Stored) -> None:
+    def __init__(self, db: Database, seals: Seals, stored: Stored, known: KnownIndex) -> None:
+        self.known = known
         self._db = db
         self._seals = seals
         self._stored = stored
-        self._searches: dict[str, _Search] = {}
-        self._accounts: dict[str, _Account] = {}
-        self._all_accounts = False  # whether all of them were read
         self._rows: list[Row] = []
-        self._entries: list[Entry] = []
+        self._indexed: list[tuple[Row, Entry]] = []  # the rows that the index has
         self._texts: dict[str, str] = {}
+        # those whose sums have changed
+        self._paying: dict[str, _Search] = {}
+        self._charged: dict[str, _Account] = {}
 
     @property
     def last(self) -> tuple[str, int, str] | None:
@@ -76,25 +97,36 @@ class Batch:
         Returns:
             None, or why the group was not added.
         """
+        id = group.search
         search = self._search(group)
-        charge = charge_of(group.entries)
+        charge = group.charge
         try:
-            account = self._account(search.account, group.entries)
-            total = self._total(account) if math.isfinite(group.caps.total) else 0.0
+            account = self._account(search.account)
+            unit = _unit(account, group.entries)
+            total = self._total(unit) if math.isfinite(group.caps.total) else 0.0
             group.caps.check(charge, account=account.paid, search=search.paid, total=total)
             texts: dict[str, str] = {}
-            rows = rows_of(search.end, group.search, group.entries, texts, self._seals, times)
+            rows = rows_of(search.end, id, group.entries, texts, self._seals, times)
         except (OverBudget, LedgerError) as error:
             return error
         self._texts |= texts
         if rows:
             search.end = rows[-1][1], rows[-1][5]
-        search.paid += charge
-        account.paid += charge
-        self._searches[group.search] = search
-        self._accounts[search.account] = account
+        if charge:
+            search.paid += charge
+            self._paying[id] = search
+        if charge or unit != account.unit or search.account not in self.known.accounts:
+            account.paid += charge
+            account.unit = unit
+            self._charged[search.account] = account
+        self.known.searches[id] = search
+        self.known.accounts[search.account] = account
         self._rows += rows
-        self._entries += group.entries
+        self._indexed += [
+            (row, entry)
+            for row, entry in zip(rows, group.entries, strict=True)
+            if isinstance(entry, INDEXED)
+        ]
         return None
 
     def finish(self) -> None:
@@ -102,23 +134,29 @@ class Batch:
         texts = [(hash, self._stored(text)) for hash, text in self._texts.items()]
         insert(self._db, "INSERT INTO texts VALUES {} ON CONFLICT DO NOTHING", texts)
         insert(self._db, f"INSERT INTO entries {_COLUMNS} VALUES {{}}", self._rows)
-        index(self._db, self._rows, self._entries, self._stored)
-        paid = [(each.paid, search) for search, each in self._searches.items()]
+        index(self._db, self._indexed, self._stored)
+        paid = [(each.paid, search) for search, each in self._paying.items()]
         self._db.executemany("UPDATE searches SET paid = ? WHERE id = ?", paid)
-        accounts = [(name, each.unit, each.paid) for name, each in self._accounts.items()]
+        accounts = [(name, each.unit, each.paid) for name, each in self._charged.items()]
         self._db.executemany(_ACCOUNT, accounts)
+        count, head = self.known.head or self._head()
+        for row in self._rows:
+            head = self._seals.head(head, row[5])
+        count += len(self._rows)
+        self._db.execute("UPDATE ledger SET count = ?, head = ?", (count, head))
+        self.known.head = count, head
+        if len(self.known.searches) > _MOST_KNOWN:
+            self.known.searches.clear()
+
+    def _head(self) -> tuple[int, str]:
         heads = self._db.execute("SELECT count, head FROM ledger").fetchall()
         if len(heads) != 1:
             raise LedgerError(f"the ledger is broken: it has {len(heads)} heads instead of one")
-        count, head = _link(heads[0])
-        for row in self._rows:
-            count = count + 1
-            head = self._seals.head(head, row[5])
-        self._db.execute("UPDATE ledger SET count = ?, head = ?", (count, head))
+        return _link(heads[0])
 
     def _search(self, group: Append) -> _Search:
-        if group.search in self._searches:
-            return self._searches[group.search]
+        if group.search in self.known.searches:
+            return self.known.searches[group.search]
         row = self._db.execute(_INDEXED, (group.search,)).fetchone()
         if row is not None:
             end = _FIRST if row[2] is None else _link(row[2:])
@@ -128,29 +166,35 @@ class Batch:
         account = next((each.account for each in started), "")
         return _Search(end, account, 0.0)
 
-    def _account(self, name: str, entries: Sequence[Entry]) -> _Account:
-        """The account, if its unit is that of the entries."""
-        account = self._accounts.get(name)
+    def _account(self, name: str) -> _Account:
+        account = self.known.accounts.get(name)
         if account is None:
             query = "SELECT unit, paid FROM accounts WHERE name = ?"
             unit, paid = self._db.execute(query, (name,)).fetchone() or ("", 0.0)
             account = _Account(str(unit), amount(paid))
-        for entry in entries:
-            if isinstance(entry, Started):
-                check_unit(account.unit, unit := unit_of(entry))
-                account.unit = unit
         return account
 
-    def _total(self, account: _Account) -> float:
-        """What all accounts have possibly paid, if they have the unit of this one."""
-        if not self._all_accounts:
+    def _total(self, unit: str) -> float:
+        """What all accounts have possibly paid, if they have this unit."""
+        accounts = self.known.accounts
+        if not self.known.is_complete:
             rows = self._db.execute("SELECT name, unit, paid FROM accounts").fetchall()
-            for name, unit, paid in rows:
-                self._accounts.setdefault(str(name), _Account(str(unit), amount(paid)))
-            self._all_accounts = True
-        for other in self._accounts.values():
-            check_unit(other.unit, account.unit or other.unit)
-        return sum(other.paid for other in self._accounts.values())
+            for name, other, paid in rows:
+                accounts.setdefault(str(name), _Account(str(other), amount(paid)))
+            self.known.is_complete = True
+        for each in accounts.values():
+            check_unit(each.unit, unit or each.unit)
+        return sum([each.paid for each in accounts.values()])
+
+
+def _unit(account: _Account, entries: Sequence[Entry]) -> str:
+    """The unit of the account after these entries, which must have the same one."""
+    unit = account.unit
+    for entry in entries:
+        if isinstance(entry, Started):
+            check_unit(unit, unit_of(entry))
+            unit = unit_of(entry)
+    return unit
 
 
 def _link(row: Sequence[object]) -> tuple[int, str]:

@@ -7,7 +7,7 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from ..core.errors import LedgerError
@@ -60,11 +60,19 @@ NO_CAPS = Caps()
 
 @dataclass(frozen=True)
 class Append:
-    """Entries to append to a search, unless that exceeds a cap."""
+    """Entries to append to a search, unless that exceeds a cap.
+
+    Attributes:
+        charge: what the entries add to what was possibly paid.
+    """
 
     search: str
     entries: Sequence[Entry]
     caps: Caps = NO_CAPS
+    charge: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "charge", charge_of(self.entries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +230,19 @@ class MemoryLedger:
 
     def append(self, search: str, entries: Sequence[Entry], caps: Caps = NO_CAPS) -> None:
         """Append entries to a search; OverBudget if that exceeds a cap."""
+        self._append(Append(search, entries, caps))
+
+    def _append(self, group: Append) -> None:
+        search = group.search
+        entries = group.entries
+        charge = group.charge
         with self._lock:
             account, unit = self._account(search, entries)
-            charge = charge_of(entries)
             total = self._totals.get(account, 0.0)
             paid = self._paid.get(search, 0.0)
-            caps.check(charge, account=total, search=paid, total=self.possibly_paid(None))
+            if charge > 0:
+                everything = self.possibly_paid(None)
+                group.caps.check(charge, account=total, search=paid, total=everything)
             self._accounts[search] = account
             self._units[account] = unit
             self._totals[account] = total + charge
@@ -242,7 +257,7 @@ class MemoryLedger:
         errors: list[Exception | None] = []
         for group in groups:
             try:
-                self.append(group.search, group.entries, group.caps)
+                self._append(group)
                 errors.append(None)
             except Exception as error:
                 errors.append(error)

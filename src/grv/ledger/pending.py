@@ -120,6 +120,7 @@ class Tally:
 
     def add(self, entry: Entry) -> None:
         """Count the next entry."""
+<<<<<<< HEAD
         self._find_again(entry)
         match entry:
             case Started(conditions=given):
@@ -136,8 +137,43 @@ class Tally:
                 self.paid += reserved
                 self._lose([(call, each) for each in candidates if (call, each) in self._waiting])
                 self._in_batch -= {(call, each) for each in candidates}
+=======
+        if not self._answers and self._set_aside(entry):
+            return
+        match entry:  # the most frequent ones first
+            case Made(candidate):
+                self.made.add(candidate)
+                self._answered("generate", candidate)
+            case Scored(candidate, _, key, judge=judge):
+                # Another judge may read it otherwise.
+                is_stale = self.conditions is not None and judge != self.conditions.judge
+                self.refuted.discard(candidate)
+                if key == REFUTED and not is_stale:
+                    self.refuted.add(candidate)
+                self._answered("score", candidate)
+            case Intended(call, candidates, reserved):
+                self.paid += reserved
+                places = [(call, each) for each in candidates]
+                if not self._waiting.keys().isdisjoint(places):
+                    self._lose([place for place in places if place in self._waiting])
+>>>>>>> main
                 attempt = _Attempt(candidates, reserved / max(1, len(candidates)))
-                self._waiting |= {(call, each): attempt for each in candidates}
+                self._waiting.update(dict.fromkeys(places, attempt))
+            case Found(candidate, shared=True):
+                self.shared += 1
+                self._answered("verify", candidate)
+            case Found(candidate, reviewer=reviewer):
+                # A person may change a verdict later: that is no verification.
+                asked = self._answered("verify", candidate)
+                self.verified += asked or not reviewer
+            case Told(event):  # the calls of its step are over
+                if self._waiting and isinstance(event, Verified):
+                    calls = Counter(call for call, _ in self._waiting)
+                    self.cancelled += calls["verify"]
+                    self.cancelled_drafts += calls["generate"]
+                self._waiting.clear()
+            case Started(conditions=given):
+                self._answers = answers(given, self.conditions)
             case Settled(call, candidates, returned, reason, unpaid):
                 self.paid -= returned
                 places = [(call, each) for each in candidates if (call, each) in self._waiting]
@@ -155,36 +191,14 @@ class Tally:
                 for id in candidates:
                     waiting = self._waiting.pop((call, id), None)
                     self._parked[call, id] = 0.0 if waiting is None else waiting.each
-            case Made(candidate):
-                self.made.add(candidate)
-                self._answered("generate", candidate)
-            case Scored(candidate, _, key, judge=judge):
-                # Another judge may read it otherwise.
-                is_stale = self.conditions is not None and judge != self.conditions.judge
-                self.refuted.discard(candidate)
-                if key == REFUTED and not is_stale:
-                    self.refuted.add(candidate)
-                self._answered("score", candidate)
             case ScoredAgain(candidate):
                 self.rescored += 1
                 self._answered("rescore", candidate)
-            case Found(candidate, shared=True):
-                self.shared += 1
-                self._answered("verify", candidate)
-            case Found(candidate, reviewer=reviewer):
-                # A person may change a verdict later: that is no verification.
-                asked = self._answered("verify", candidate)
-                self.verified += asked or not reviewer
-            case Told(event):  # the calls of its step are over
-                calls = Counter(call for call, _ in self._waiting)
-                if isinstance(event, Verified):
-                    self.cancelled += calls["verify"]
-                    self.cancelled_drafts += calls["generate"]
-                self._waiting.clear()
             case Failed() | Ended():
                 self._ended |= {each: self._waiting[each] for each in self.in_batch}
                 self._lose([*self._waiting])
 
+<<<<<<< HEAD
     def _find_again(self, entry: Entry) -> None:
         """Drafts of a batch that were lost when the search ended are not, if it asks for them."""
         match entry:
@@ -203,6 +217,22 @@ class Tally:
                     self._lost["generate"] -= 1
                     self._lost_paid -= attempt.each
                     self._waiting["generate", each] = attempt
+=======
+    def _set_aside(self, entry: Entry) -> bool:
+        """Set a verification of a start aside whose verdicts are not wanted; whether it is one."""
+        match entry:
+            case Intended("verify", _, reserved):
+                self.paid += reserved
+                self.aside += reserved
+            case Settled("verify", _, returned):
+                self.paid -= returned
+                self.aside -= returned
+            case Parked("verify") | Found():
+                pass
+            case _:
+                return False
+        return True
+>>>>>>> main
 
     def _lose(self, places: Iterable[_Place]) -> None:
         """These attempts have no result, and may be paid for."""
@@ -212,8 +242,9 @@ class Tally:
 
     def _answered(self, call: Call, candidate: int) -> bool:
         """A result arrived; return whether it was asked for."""
-        was_parked = self._parked.pop((call, candidate), None) is not None
-        attempt = self._waiting.pop((call, candidate), None)
+        place = (call, candidate)
+        was_parked = bool(self._parked) and self._parked.pop(place, None) is not None
+        attempt = self._waiting.pop(place, None)
         if attempt is not None and call == "generate":
             # A short result: the rest is requested by a new attempt.
             for other in attempt.candidates:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any, Protocol
 
 from ..core.errors import LedgerError
@@ -34,8 +34,10 @@ Row = tuple[str, int, str, float, str, str]  # search, number, kind, at, body, s
 BROKEN = (sqlite3.Error, UnicodeDecodeError)
 _ENTRIES = "SELECT number, kind, at, body, seal FROM entries WHERE search = ? ORDER BY number"
 TOO_LARGE = f"more than {LONGEST_LINE >> 20} MB"
+_SMALL = LONGEST_LINE // 4  # characters that are never too large: each has at most 4 bytes
 _TEXTS_AT_ONCE = 500
-_SIZES = (128, 16, 4, 1)  # rows per statement: few sizes, so that prepared statements are reused
+# Rows per statement: few sizes, so that prepared statements are reused.
+_SIZES = (128, 64, 32, 16, 8, 4, 2, 1)
 _TAG = "blake2b-16:"  # the algorithm of text hashes; another algorithm would get another tag
 
 
@@ -90,11 +92,12 @@ def rows_of(
 ) -> list[Row]:
     """The rows of new entries, with numbers and seals that continue those of the search.
 
-    Their texts, which have a table of their own, are added to `texts`.
+    Their texts, which have a table of their own, are added to `texts`. What is written together has
+    one time, unless `times` are given.
     """
     number, seal = end
     rows = []
-    moments: Iterator[float] = iter(times) if times is not None else iter(time.time, None)
+    moments: Iterable[float] = repeat(time.time()) if times is None else times
     for entry, moment in zip(entries, moments, strict=False):
         kind = kind_of(entry)
         hashes: dict[str, str] = {}
@@ -104,16 +107,19 @@ def rows_of(
                 hashes[name] = hash_of(text)
                 texts[hashes[name]] = text
         body = to_text(entry, hashes)
-        _check_size(body, kind)
-        number, seal = number + 1, seals.entry(seal, search, number + 1, moment, kind, body)
+        if len(body) > _SMALL:
+            _check_size(body, kind)
+        number += 1
+        seal = seals.entry(seal, search, number, moment, kind, body)
         rows.append((search, number, kind, moment, body, seal))
     return rows
 
 
 def _check_size(text: str, kind: str) -> None:
     """Refuse to write what could not be read again."""
-    most = len(text) * 4 if len(text) <= LONGEST_LINE else math.inf  # bytes of UTF-8
-    if most > LONGEST_LINE and len(text.encode("utf-8", "surrogatepass")) > LONGEST_LINE:
+    if len(text) <= _SMALL:
+        return
+    if len(text) > LONGEST_LINE or len(text.encode("utf-8", "surrogatepass")) > LONGEST_LINE:
         raise LedgerError(f"an entry {kind!r} of {TOO_LARGE} cannot be recorded")
 
 
@@ -208,9 +214,12 @@ def insert(db: Database, statement: str, rows: Sequence[tuple[object, ...]]) -> 
         start += count
 
 
-def index(db: Database, rows: Iterable[Row], entries: Iterable[Entry], stored: Stored) -> None:
+INDEXED = (Started, Ended, Failed)  # the entries that the index of searches has
+
+
+def index(db: Database, new: Iterable[tuple[Row, Entry]], stored: Stored) -> None:
     """Update the index of searches for new entries."""
-    for (search, _, _, moment, *_), entry in zip(rows, entries, strict=True):
+    for (search, _, _, moment, *_), entry in new:
         match entry:
             case Started(problem, account=account):
                 db.execute(

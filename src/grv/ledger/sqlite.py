@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..core.errors import LedgerError
 from ..files import LONGEST_LINE, error_line
+from .batch import KnownIndex
 from .migrations import check_format, migrate
 from .owners import Owner, is_alive
 from .place import OpenFiles, alone, check_place, lacks_log, lost_ledger, new_beside
@@ -54,6 +55,7 @@ class SqliteLedger(TableLedger):
         super().__init__(str(path), Seals(key_from_environment() if key is None else key))
         self._owner: Owner | None = None
         self._files: OpenFiles | None = None
+        self._version = -1  # of the data, as other connections have written it
         self._saved = ""  # a copy of the ledger, made after its file was lost
         if read_only and not Path(path).is_file():
             raise LedgerError(f"{path}: no such ledger", path=self.path)
@@ -221,6 +223,17 @@ class SqliteLedger(TableLedger):
 
     def _stored(self, text: str) -> str | bytes:
         return storable(text)
+
+    def _known_index(self, db: Database) -> KnownIndex:
+        """That of our last transaction, if no other connection has written since.
+
+        It is forgotten here: the transaction may fail.
+        """
+        (version,) = db.execute("PRAGMA data_version").fetchone()
+        known = self._known if version == self._version else KnownIndex()
+        self._known = KnownIndex()
+        self._version = version
+        return known
 
     @contextmanager
     def _snapshot(self, db: Database) -> Iterator[None]:

@@ -20,7 +20,7 @@ from typing import Any
 
 from ..core.errors import LedgerError
 from ..files import is_number, typed
-from .batch import Batch, amount
+from .batch import Batch, KnownIndex, amount
 from .entries import Charged, Data, Entry, Started, charge_of, from_text
 from .feed import Feed
 from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener, Standing
@@ -76,6 +76,7 @@ class TableLedger(ABC):
         self._last: _Last | None = None  # an entry that must stay; None before the first one
         self._lock = threading.RLock()
         self._feed: Feed | None = None
+        self._known = KnownIndex()  # of the last transaction
         self._followed: Counter[str] = Counter()  # schedules that runs of this process follow
 
     _db: Database
@@ -165,18 +166,23 @@ class TableLedger(ABC):
             with self._transaction(db):
                 self._check_last(db)
                 groups = groups_of(db)
-                batch = Batch(db, self.seals, self._stored)
+                batch = Batch(db, self.seals, self._stored, self._known_index(db))
                 errors = [batch.add(group) for group in groups]
                 batch.finish()
+            self._known = batch.known
             self._last = batch.last or self._last
             added = [group for group, error in zip(groups, errors, strict=True) if error is None]
-            charges = [charge_of(group.entries) for group in added]
+            charges = [group.charge for group in added]
             self.charged += sum(charges)
             if any(charge > 0 for charge in charges):
                 self._check_place()  # after the commit: now the others see what is reserved
         if self._feed is not None:
             self._feed.deliver()
         return errors
+
+    def _known_index(self, db: Database) -> KnownIndex:
+        """What is known of the index inside this transaction; it is known again after it."""
+        return KnownIndex()
 
     def _note_last(self, db: Database) -> None:
         """Remember the newest entry: whatever others write, it must stay."""
@@ -270,7 +276,8 @@ class TableLedger(ABC):
             group.append(Charged(more, "for entries that are lost"))
             times.append(times[-1])
         with self._using() as db, self._transaction(db):
-            batch = Batch(db, self.seals, self._stored)
+            self._known = KnownIndex()
+            batch = Batch(db, self.seals, self._stored, KnownIndex())
             if (error := batch.add(Append(search, group), times)) is not None:
                 raise error
             batch.finish()

@@ -178,6 +178,7 @@ class RecordedCandidate:
         return None if self.scored_again is None else self.scored_again.score
 
 
+<<<<<<< HEAD
 @dataclass(frozen=True, slots=True)
 class DraftsInBatch:
     """Drafts that wait in a batch: their candidates, where they are, and what is reserved."""
@@ -189,6 +190,10 @@ class DraftsInBatch:
 
 # Of an entry: when it was written, what was possibly paid until then, and who arrives by it.
 _Moment = tuple[float | None, float, tuple[int, ...]]
+=======
+# An entry, when it was written, what was possibly paid until then, and who arrives by it.
+_Moment = tuple[Entry, float | None, float, tuple[int, ...]]
+>>>>>>> main
 
 
 class SearchView:
@@ -256,10 +261,10 @@ class SearchView:
         self._judged: set[CandidateId] = set()  # candidates with a verdict in `told`
         self._verdicts: dict[int, list[GivenVerdict]] = defaultdict(list)
         self._latest: dict[int, Verdict] = {}  # under whatever conditions
-        self._moments: list[_Moment] = []  # one for each entry
+        self._moments: list[_Moment] = []  # of entries that may be steps
         moments: Iterable[float | None] = repeat(None) if times is None else times
         for entry, moment in zip(entries, moments, strict=False):
-            self._read(entry, moment)
+            self.add(entry, moment, is_new=False)
 
     @property
     def about(self) -> Data:
@@ -269,9 +274,8 @@ class SearchView:
     @property
     def paid_at_start(self) -> float:
         """What was possibly paid before the last start."""
-        starts = (place for place, each in enumerate(self.entries) if isinstance(each, Started))
-        last = max(starts, default=None)
-        return 0.0 if last is None else self._moments[last][1]
+        moments = reversed(self._moments)
+        return next((spent for entry, _, spent, _ in moments if isinstance(entry, Started)), 0.0)
 
     @property
     def prompt(self) -> str:
@@ -316,6 +320,8 @@ class SearchView:
 
     def tally_of(self, place: int, generators: int) -> Tally:
         """What the entries of one of several generators add up to: they number in turns."""
+        if generators == 1:
+            return self.tally
         return pending_calls(self.entries, lambda id: id % generators == place, self.conditions)
 
     @property
@@ -323,7 +329,7 @@ class SearchView:
         """What happened, in order."""
         steps = []
         has_arrived = False  # whether a candidate has arrived since the last start
-        for entry, (moment, spent, arriving) in zip(self.entries, self._moments, strict=True):
+        for entry, moment, spent, arriving in self._moments:
             step = _step(entry, moment, spent, arriving)
             if isinstance(entry, Started):
                 step = RecordedStep("continued" if has_arrived else "started", entry, spent, moment)
@@ -359,68 +365,46 @@ class SearchView:
             id in waiting,
         )
 
-    def _read(self, entry: Entry, at: float | None) -> None:
-        """Add a recorded entry; a verdict only if it holds."""
-        if isinstance(entry, Found):
-            self._count(entry, at)
-            if answers(entry.conditions, self.conditions):
-                self._verdicts[entry.candidate].append(GivenVerdict(entry, at))
-            if self._holds(entry):
-                self._index(entry)
-            return
-        self.add(entry, at)
-        if isinstance(entry, Failed):
-            self._forget_broken()
-
-    def add(self, entry: Entry, at: float | None = None) -> None:
-        """Add an entry that is written now: a verdict that arrives now always holds."""
-        self._count(entry, at)
-        if isinstance(entry, Found):
-            self._verdicts[entry.candidate].append(GivenVerdict(entry, at))
-        self._index(entry)
-
-    def _holds(self, found: Found) -> bool:
-        """Whether a recorded verdict answers, and does not replace one that answers better.
-
-        That is one under exactly these conditions, if this one was given at a stricter isolation.
-        """
-        earlier = self.found.get(found.candidate)
-        exact = earlier is not None and earlier.conditions == self.conditions
-        better = exact and found.conditions != self.conditions
-        return answers(found.conditions, self.conditions) and not better
-
-    def _count(self, entry: Entry, at: float | None) -> None:
-        """Take note of an entry, whatever it says: of its money, and of what is shown of it."""
+    def add(self, entry: Entry, at: float | None = None, *, is_new: bool = True) -> None:
+        """Add the next entry, which is written now or was recorded before."""
         self.entries.append(entry)
         self.tally.add(entry)
         arriving: tuple[int, ...] = ()
-        if isinstance(entry, Found):
-            is_change = self._latest.get(entry.candidate, entry.verdict) is not entry.verdict
-            self.is_corrected = self.is_corrected or is_change
-            self._latest[entry.candidate] = entry.verdict
-        elif isinstance(entry, Told):
-            self.is_corrected = False
-            # A candidate is verified once. If it is told again, the search was resumed before it.
-            self._forget_from(_judged(entry.event))
-            # The candidates of one generator arrive by number.
-            first = self._arrived[entry.generator]
-            end = first + _arriving(entry.event)
-            arriving = tuple(self._numbers[entry.generator][first:end])
-        elif isinstance(entry, Started | Ended):
-            self.is_corrected = False
-        self._moments.append((at, self.tally.paid, arriving))
-
-    def _index(self, entry: Entry) -> None:
         match entry:
+            # These three are most entries, and no steps.
             case Made(candidate, generator=generator):
                 if candidate not in self.made:
                     insort(self._numbers[generator], candidate)
                 self.made[candidate] = entry
+<<<<<<< HEAD
                 self.in_batches.pop(candidate, None)
+=======
+                return
+>>>>>>> main
             case Scored(candidate):
                 self.scored[candidate] = entry
+                return
+            case Intended(call, candidates, reserved):
+                if call == "verify":
+                    self._reserved |= {each: reserved / len(candidates) for each in candidates}
+                return
+            case Found():
+                self._add_verdict(entry, at, is_new=is_new)
+            case Told(event, _, generator):
+                self.is_corrected = False
+                # A candidate is verified once. Told again, the search was resumed before it.
+                judged = _judged(event)
+                self._forget_from(judged)
+                # The candidates of one generator arrive by number.
+                first = self._arrived[generator]
+                end = first + _arriving(event)
+                arriving = tuple(self._numbers[generator][first:end])
+                self.told.append(entry)
+                self._arrived[generator] = end
+                self._judged |= judged
             case ScoredAgain(candidate):
                 self.scored_again[candidate] = entry
+<<<<<<< HEAD
             case Found(candidate, verdict):
                 earlier = self.found.get(candidate)
                 if earlier is not None and earlier.verdict is not verdict:
@@ -440,6 +424,8 @@ class SearchView:
                     reserved = earlier_batch.reserved
                 drafts = DraftsInBatch(candidates, batch, reserved)
                 self.in_batches |= dict.fromkeys(candidates, drafts)
+=======
+>>>>>>> main
             case Settled("verify", candidates):
                 for id in candidates:
                     parked = self.unsettled.pop(id, None) is not None
@@ -451,23 +437,47 @@ class SearchView:
                     self.asked |= set(candidates)
                     self.unsettled |= {each: self._reserved.get(each, 0.0) for each in candidates}
             case Started():
+                self.is_corrected = False
                 self.started = entry
                 self.told = []
                 self._arrived.clear()
                 self._judged.clear()
                 self.ended = None
                 self.failed = None
-            case Told():
-                self.told.append(entry)
-                self._arrived[entry.generator] += _arriving(entry.event)
-                self._judged |= _judged(entry.event)
             case Ended():
+                self.is_corrected = False
                 self.ended = entry
                 self.last_end = entry
                 self.closed = self.tally.parked
             case Failed():
                 self.failed = entry
                 self.closed = self.tally.parked
+                if not is_new:
+                    self._forget_broken()
+        self._moments.append((entry, at, self.tally.paid, arriving))
+
+    def _add_verdict(self, found: Found, at: float | None, *, is_new: bool) -> None:
+        """Add a verdict. One that arrives now always holds; a recorded one may not."""
+        candidate = found.candidate
+        is_change = self._latest.get(candidate, found.verdict) is not found.verdict
+        self.is_corrected = self.is_corrected or is_change
+        self._latest[candidate] = found.verdict
+        if not is_new and not answers(found.conditions, self.conditions):
+            return
+        self._verdicts[candidate].append(GivenVerdict(found, at))
+        earlier = self.found.get(candidate)
+        if not is_new and earlier is not None and self._is_better(earlier, found):
+            return
+        if earlier is not None and earlier.verdict is not found.verdict:
+            self._forget_from({CandidateId(candidate)})
+        self.found[candidate] = found
+
+    def _is_better(self, earlier: Found, found: Found) -> bool:
+        """Whether an earlier verdict answers better than a recorded one.
+
+        That is one under exactly these conditions, if the other was given at a stricter isolation.
+        """
+        return earlier.conditions == self.conditions and found.conditions != self.conditions
 
     def _leave_batches(self, candidates: Iterable[int]) -> None:
         for id in candidates:
@@ -549,7 +559,7 @@ def _judged(event: Event) -> Set[CandidateId]:
 
 def _arriving(event: Event) -> int:
     """How many candidates an event brings."""
-    return sum(len(batch.scores) for batch in arrivals(event))
+    return sum([len(batch.scores) for batch in arrivals(event)])
 
 
 def broken_in_a_row(newest_first: Iterable[Event]) -> set[CandidateId]:

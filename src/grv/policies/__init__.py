@@ -13,10 +13,11 @@ its class below: one line.
 
 The file's name is the policy's name. The class is a frozen dataclass with a `plan` method; its
 fields are the policy's parameters. Help texts, the glossary, the names of this door and the guide's
-table come from the class: the first line of its docstring says what the policy does,
-`proven` states what is proven about it, and `relies_on` what that assumes about the score. If a
-proven bound on the cost holds for any score, `any_score` is True. If a client of a server may name
-it, `for_guests` is True. If a parameter has no default, `example` is a specification to show.
+table come from the class: the first line of its docstring says what the policy does, `proven`
+states what is proven about it (`promises.py` has the table), and `relies_on` what that assumes
+about the score. If a proven bound on the cost holds for any score, `any_score` is True. If a client
+of a server may name it, `for_guests` is True. If a parameter has no default, `example` is a
+specification to show.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from ..core.errors import UsageError
 from ..core.pool import Pool
 from ..core.values import Costs, Generate, Step, Verify
 from ..theory.shells import nth_shell
+from .promises import promises_of, sentence
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Adaptive:
     for_guests: ClassVar[bool] = True
     rank_only: ClassVar[bool] = True
     relies_on: ClassVar[str] = "higher scores are not worse"
-    proven: ClassVar[str] = "at most 400 J* if higher scores pass no less often (Theorem 4.2)"
+    proven: ClassVar[str] = sentence(promises_of("adaptive"))
 
     def __post_init__(self) -> None:
         for name, value in (("draws", self.draws), ("checks", self.checks)):

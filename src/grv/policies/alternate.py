@@ -10,6 +10,7 @@ from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
 from ..theory.slots import BLIND, Schedule, Slot, alternate_draws
+from .promises import promises_of, sentence
 from .schedule import follow
 
 
@@ -34,10 +35,7 @@ class Alternate:
     rank_only: ClassVar[bool] = True
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
-    proven: ClassVar[str] = (
-        "less than 3 J* if higher scores pass no less often;"
-        " at most 3 times verifying every candidate, for any score; both in the mean"
-    )
+    proven: ClassVar[str] = sentence(promises_of("alternate"))
 
     def slots(self, costs: Costs) -> Schedule:
         """The schedule: a blind slot before each of the others."""

@@ -10,6 +10,7 @@ from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
 from ..theory.slots import BalancedPath, Schedule, balanced_slots
+from .promises import promises_of, sentence
 from .schedule import follow
 
 
@@ -33,10 +34,7 @@ class Balanced:
     for_guests: ClassVar[bool] = True
     rank_only: ClassVar[bool] = True
     relies_on: ClassVar[str] = "higher scores are not worse"
-    proven: ClassVar[str] = (
-        "at most 2 - 1 / (1 + rho) J*, if higher scores pass no less often and rho is at least 1/67"
-        " (2e-7 more below); no policy has a smaller constant"
-    )
+    proven: ClassVar[str] = sentence(promises_of("balanced"))
 
     def slots(self, costs: Costs) -> Schedule | BalancedPath:
         """The path: one small round, then rounds of 1 + rho candidates on average."""

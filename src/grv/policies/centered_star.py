@@ -13,6 +13,7 @@ from ..core.errors import UsageError
 from ..core.pool import Pool
 from ..core.values import CandidateId, Costs, Generate, Step, Verdict, Verify
 from ..theory.decimals import whole
+from .promises import promises_of, sentence
 from .verify_all import VerifyAll
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class CenteredStar:
     example: ClassVar[str] = "centered-star('thresholds:8')"
     rank_only: ClassVar[bool] = False
     relies_on: ClassVar[str] = "the class of concepts it was given"
-    proven: ClassVar[str] = "at most 6 min(s_0, c_ver / c_rew) J* if c_ver >= c_rew (Theorem 6.3)"
+    proven: ClassVar[str] = sentence(promises_of("centered-star"))
 
     def __post_init__(self) -> None:
         if not isinstance(self.concepts, str) or not isinstance(self.points, tuple):

@@ -78,7 +78,7 @@ class FailureRanking:
         self._heap: list[_Place] = []
         self._failures: dict[float, int] = {}
         self._votes: dict[str, int] = {}
-        self._ages: list[tuple[int, CandidateId]] | None = None
+        self._age = 0  # all candidates before this one are closed
         # By value of `alike`: 1 over its worth, minus the value, the same before failures, its ids.
         self._rest: list[tuple[int, float, int, deque[CandidateId]]] | None = None
 
@@ -93,7 +93,6 @@ class FailureRanking:
             if place is not None:
                 heapq.heappush(self._heap, place)
         self._seen = len(self._pool)
-        self._ages = None
 
     def record_verdict(self, id: CandidateId) -> None:
         """Count the candidate's verdict if it failed."""
@@ -118,7 +117,6 @@ class FailureRanking:
             places = {self._place(CandidateId(number)) for number in range(self._seen)}
             self._heap = [place for place in places if place is not None]
             heapq.heapify(self._heap)
-            self._ages = None
 
     def first(self) -> CandidateId | None:
         """The first open candidate in this ranking; None if there is none."""
@@ -169,19 +167,11 @@ class FailureRanking:
         return [(first, -value, first, ids) for value, (first, ids) in found.items()]
 
     def oldest(self) -> CandidateId | None:
-        """The oldest open candidate; if ties count, of those whose score failed least often."""
-        if self._ages is None:
-            everyone = map(CandidateId, range(self._seen))
-            self._ages = [(self._failed(id), id) for id in everyone if self._pool.is_open(id)]
-            heapq.heapify(self._ages)
-        while self._ages:
-            failed, id = self._ages[0]
-            if not self._pool.is_open(id):
-                heapq.heappop(self._ages)
-            elif failed == self._failed(id):
+        """The oldest open candidate."""
+        while self._age < len(self._pool):
+            if self._pool.is_open(id := CandidateId(self._age)):
                 return id
-            else:
-                heapq.heapreplace(self._ages, (self._failed(id), id))
+            self._age += 1
         return None
 
     def _place(self, id: CandidateId) -> _Place | None:

@@ -11,6 +11,7 @@ from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
 from ..theory.slots import BLIND, Schedule, Slot, hedged_draws
+from .promises import promises_of, sentence
 from .schedule import follow
 
 _LONGEST = 1000  # rounds: all of them are listed whenever the schedule is needed
@@ -44,9 +45,6 @@ class Hedged:
     rank_only: ClassVar[bool] = True
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
-    proven: ClassVar[str] = (
-        "in the mean at most 7 - 2 / (1 + rho) times verifying every candidate, for any score"
-    )
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1e9:
@@ -57,6 +55,11 @@ class Hedged:
                     f"hedged: {name} must be a whole number from {least} to {_LONGEST},"
                     f" not {value!r}"
                 )
+
+    @property
+    def proven(self) -> str:
+        """What is proven about its cost."""
+        return sentence(promises_of("hedged", alpha=self.alpha, every=self.every))
 
     def slots(self, costs: Costs) -> Schedule:
         """The schedule: rounds, with a blind slot after every `every` of them."""

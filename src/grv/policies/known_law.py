@@ -9,6 +9,7 @@ from typing import ClassVar
 from ..core.pool import Pool
 from ..core.values import CandidateId, Costs, Generate, Step, Verify
 from ..theory.optimum import Law, optimum
+from .promises import promises_of, sentence
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class KnownLaw:
     example: ClassVar[str] = "known-law((0, 1, 2, 3, 4, 5, 6, 7), (0, 0, 0, 0, 0, 0, 0, 1))"
     rank_only: ClassVar[bool] = False
     relies_on: ClassVar[str] = "the distribution it was given"
-    proven: ClassVar[str] = "J* on average, and no policy costs less (Theorem 3.2)"
+    proven: ClassVar[str] = sentence(promises_of("known-law"))
 
     def __post_init__(self) -> None:
         _ = self.law  # checks the parameters

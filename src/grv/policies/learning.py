@@ -13,6 +13,7 @@ from ..core.values import Costs, Step
 from ..theory.guard import FACTOR
 from .learned import Learned
 from .learned.prior import Prior
+from .promises import promises_of, sentence
 from .varied import Varied
 
 
@@ -49,10 +50,7 @@ class Learning:
     rank_only: ClassVar[bool] = False
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing for its bounds; it is cheap if problems are alike"
-    proven: ClassVar[str] = (
-        "with one verification at a time: in the mean at most 5 J* if higher scores pass no less"
-        " often; at most 5 times verify-all on every sequence, for any score"
-    )
+    proven: ClassVar[str] = sentence(promises_of("learning"))
 
     def __post_init__(self) -> None:
         given: object = self.history  # a specification may give one name

@@ -7,24 +7,25 @@ from functools import partial
 from itertools import count, islice
 
 from ..core.pool import Pool
-from ..core.values import CandidateId, Costs, Generate, Step, Verify
+from ..core.values import Costs, Generate, Step, Verify
 from ..theory.slots import Schedule, Slot
+from .blind_slot import BlindSlots
 
 
 def follow(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Step]:
     """Yield the steps of each slot. A step that is not possible is skipped, not replaced.
 
-    So keys do not change when candidates are generated, and the bounds of the schedule hold with
-    keys: if the key of a blind draw is refuted, the candidate is neither verified nor replaced.
+    In a blind slot, candidates that verify-all would not verify are followed by others
+    (`blind_slot.py`). If the last one has a key that has failed, the slot verifies nothing.
 
     If the estimated costs change, the schedule at the new costs continues at the same slot number.
     """
+    blind = BlindSlots(pool)
     for number, slot in enumerate(_at_current_costs(slots, pool)):
-        seen = len(pool)
         ahead = partial(_draws, slots, pool, number + 1)
         if slot.blind:
-            yield Generate(1, "one to verify whatever its score", ahead)
-            if len(pool) > seen and pool.is_open(newest := CandidateId(seen)):
+            newest = yield from blind.draw(ahead)
+            if newest is not None and pool.is_open(newest):
                 yield Verify((newest,), "the new one, whatever its score")
         else:
             yield Generate(slot.draws, f"{slot.draws} more to choose from", ahead)

@@ -10,6 +10,7 @@ from typing import ClassVar
 from ..core.errors import UsageError
 from ..core.pool import Pool
 from ..core.values import CandidateId, Costs, Generate, Step, Verify
+from .promises import promises_of, sentence
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Threshold:
     example: ClassVar[str] = "threshold(5)"
     rank_only: ClassVar[bool] = False
     relies_on: ClassVar[str] = "scores above the threshold are better"
-    proven: ClassVar[str] = "J* for the best t, if higher scores pass no less often (Lemma C.1)"
+    proven: ClassVar[str] = sentence(promises_of("threshold"))
 
     def __post_init__(self) -> None:
         if not isinstance(self.t, int | float) or math.isnan(self.t):

@@ -15,8 +15,10 @@ from ..theory.decimals import exact_ratio
 from ..theory.guard import LEAST_FACTOR
 from ..theory.slots import Draws, alternate_draws
 from ..theory.varied_bound import period
+from .blind_slot import BlindSlots
 from .failure_ranking import FailureRanking
 from .oldest_guard import OldestGuard
+from .promises import promises_of, sentence
 
 ONE_IN = 3  # after the last draw, one in this many verifications takes the oldest candidate
 
@@ -29,7 +31,8 @@ class Varied:
 
     - No candidate has a key, and several times in a row the best candidate had exactly the same
       score. It then verifies once the first candidate of a second ranking.
-    - A new candidate has a refuted key. It then verifies the first candidate of that ranking.
+    - A new candidate has a key that failed as the best. It then verifies the first candidate of
+      that ranking.
     - Nothing more can be generated. It then verifies the rest by that ranking, and every third time
       the oldest candidate. If failures of a score count and there are no keys, it ranks scores by
       worth: it falls with the number of better candidates, and by half with each failure.
@@ -58,17 +61,17 @@ class Varied:
     rank_only: ClassVar[bool] = False  # the gaps between scores decide whether ties count
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
-    proven: ClassVar[str] = (
-        "in the mean over independent candidates without end: at most 3 J* if higher scores pass no"
-        " less often; at most 3 times verifying every candidate, for any score. With a factor, on"
-        " every sequence: at most factor times verify-all"
-    )
 
     def __post_init__(self) -> None:
         if not (isinstance(self.factor, int | float) and self.factor >= LEAST_FACTOR):
             raise UsageError(
                 f"varied: factor must be at least {LEAST_FACTOR:g}, not {self.factor!r}"
             )
+
+    @property
+    def proven(self) -> str:
+        """What is proven about its cost."""
+        return sentence(promises_of("varied", factor=self.factor))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the rounds, then verify the rest; inside the guard, if there is a factor."""
@@ -88,26 +91,27 @@ class Varied:
         """The steps of the policy without its guard."""
         ranking = FailureRanking(pool)
         run = _ScoreRun()
+        blind = BlindSlots(pool)
         rounds = 0
-        while not pool.exhausted:
-            seen = len(pool)
+        while True:
             new = partial(_ahead, pool, not rounds, True)
             best = partial(_ahead, pool, False, False)
-            yield Generate(1, "one to verify whatever its score", new)
+            newest = yield from blind.draw(new, repeats=blind.keyed or rounds <= run.limit)
             ranking.add_new()
-            if len(pool) > seen:
-                if pool.is_open(newest := CandidateId(seen)):
-                    yield from _verify(newest, "the new one, whatever its score", ranking)
-                else:
-                    why = "instead of the new one, whose key has failed"
-                    yield from _verify(ranking.first(), why, ranking)
-                first, later = alternate_draws(exact_ratio(pool.costs))  # after a measured verdict
-                draws = later if rounds else first
-                rounds = rounds + 1
-                run.limit = period(later) - 1
-                yield Generate(draws, f"{draws} more to choose from", best)
-                ranking.add_new()
-                yield from self._best(pool, ranking, run)
+            if pool.exhausted:
+                break
+            if newest is not None and pool.is_open(newest):
+                yield from _verify(newest, "the new one, whatever its score", ranking)
+            elif newest is not None:
+                why = "instead of the new one, whose key has failed"
+                yield from _verify(ranking.first(), why, ranking)
+            first, later = alternate_draws(exact_ratio(pool.costs))  # after a measured verdict
+            draws = later if rounds else first
+            rounds = rounds + 1
+            run.limit = period(later) - 1
+            yield Generate(draws, f"{draws} more to choose from", best)
+            ranking.add_new()
+            yield from self._best(pool, ranking, run)
         yield from self._finish(pool, ranking)
 
     def _best(self, pool: Pool, ranking: FailureRanking, run: _ScoreRun) -> Iterator[Step]:
@@ -139,7 +143,7 @@ class Varied:
         while (id := ranking.worthiest() if weighed else ranking.first()) is not None:
             turn += 1
             if turn % ONE_IN == 0:
-                yield from _verify(ranking.oldest(), f"the oldest of the rest{least}", ranking)
+                yield from _verify(ranking.oldest(), "the oldest of the rest", ranking)
             elif weighed:
                 why = "the best of the rest; each failure halves the worth of a score"
                 yield from _verify(id, why, ranking)

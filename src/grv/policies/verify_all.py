@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from ..core.pool import Pool
 from ..core.values import CandidateId, Costs, Generate, Step, Verify
+from .promises import promises_of, sentence
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class VerifyAll:
     rank_only: ClassVar[bool] = True
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing: it ignores the score"
-    proven: ClassVar[str] = ""
+    proven: ClassVar[str] = sentence(promises_of("verify-all"))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield one candidate after another, each with its verification."""

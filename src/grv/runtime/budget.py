@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -162,11 +162,14 @@ class Gate:
 
     STAKE = 4  # a problem starts if there is money to generate and verify this many candidates
 
-    def __init__(self, most: int, budget: RunBudget, costs: Costs, each: float) -> None:
+    def __init__(
+        self, most: Callable[[], int], budget: RunBudget, costs: Costs, each: float
+    ) -> None:
         self._most = most
         self._budget = budget
         self._stake = min(each, costs.of(self.STAKE, self.STAKE))
         self._inside = 0
+<<<<<<< HEAD
         self._in_batch = 0
         self._someone_left = anyio.Event()
 
@@ -179,6 +182,15 @@ class Gate:
         while (self._inside or self._in_batch) and not self._has_room():
             self._someone_left = anyio.Event()
             await self._someone_left.wait()
+=======
+        self._changed = anyio.Event()
+
+    async def enter(self) -> None:
+        """Wait until one more problem may start. One problem may always run."""
+        while self._inside and not self._has_room():
+            self._changed = anyio.Event()
+            await self._changed.wait()
+>>>>>>> main
         self._inside += 1
 
     @contextmanager
@@ -211,11 +223,15 @@ class Gate:
     def leave(self) -> None:
         """End a problem, so that another may start."""
         self._inside -= 1
-        self._someone_left.set()
+        self.look()
+
+    def look(self) -> None:
+        """Let those who wait look again whether there is room."""
+        self._changed.set()
 
     def _has_room(self) -> bool:
         more = self._inside + 1
-        return more <= self._most and more * self._stake <= self._budget.left
+        return more <= self._most() and more * self._stake <= self._budget.left
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 
 import anyio
 
-from ..core.errors import BackendError, RunStopped
+from ..backends.http.quotas import SAID
+from ..core.errors import CALLS_AT_ONCE, BackendError, RunStopped
 from .complaints import Complaints
+from .lanes import Lanes, Outcome
 from .options import Calls
 from .outages import Outages, Wait
 
@@ -53,6 +55,7 @@ class Caller:
         retried: the number of retries so far.
         outages: the servers that calls wait for.
         complaints: results without text or score.
+        lanes: which calls may start.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Caller:
         *,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         clock: Callable[[], float] = time.monotonic,
+        lanes: Lanes | None = None,
     ) -> None:
         self.calls = calls or Calls()
         self.in_flight = self.retried = 0
@@ -69,7 +73,7 @@ class Caller:
         # tests replace them
         self._sleep = sleep
         self._clock = clock
-        self._slots = anyio.Semaphore(self.calls.concurrency, fast_acquire=True)
+        self.lanes = lanes or Lanes(self.calls, clock, sleep)
         self._jitter = random.Random(0)
         self._closed = False
         self._idle = anyio.Event()
@@ -82,11 +86,14 @@ class Caller:
         return self.outages.waiting
 
     async def make(
-        self, call: Callable[[], Awaitable[_Result]], attempts: Attempts | None = None
+        self,
+        call: Callable[[], Awaitable[_Result]],
+        attempts: Attempts | None = None,
+        backend: object = None,
     ) -> _Result:
         """Make a call, with retries, and return its result.
 
-        A call holds a slot while it is in flight, not while it pauses or waits.
+        A call is in the lane of its backend while it is in flight, not while it pauses or waits.
 
         Raises:
             BackendError: all attempts failed.
@@ -96,7 +103,7 @@ class Caller:
         wait = None
         while True:
             try:
-                result = await self._attempt(call, attempts)
+                result = await self._attempt(call, attempts, backend)
             except BackendError as failed:
                 error = failed
             except BaseException:
@@ -126,9 +133,8 @@ class Caller:
 
     def another(self) -> Caller:
         """A caller that stops alone, and shares the number of calls at once and the outages."""
-        made = Caller(self.calls, sleep=self._sleep, clock=self._clock)
+        made = Caller(self.calls, sleep=self._sleep, clock=self._clock, lanes=self.lanes)
         made.outages = self.outages
-        made._slots = self._slots
         return made
 
     async def check_drafts(self, drafts: Sequence[Draft]) -> None:
@@ -159,9 +165,23 @@ class Caller:
                 await self._idle.wait()
 
     async def _attempt(
-        self, call: Callable[[], Awaitable[_Result]], attempts: Attempts | None
+        self,
+        call: Callable[[], Awaitable[_Result]],
+        attempts: Attempts | None,
+        backend: object,
     ) -> _Result:
-        async with self._slots:
+        lane = self.lanes.of(backend)
+        ticket = await lane.enter()
+        is_inside = True
+
+        def leave(outcome: Outcome) -> None:
+            nonlocal is_inside
+            if is_inside:
+                is_inside = False
+                lane.leave(ticket, outcome)
+                self.lanes.wake()
+
+        try:
             if self._stopped is not None:
                 await self.stop(self._stopped)
             if self._closed:
@@ -170,17 +190,26 @@ class Caller:
             try:
                 if attempts is not None:
                     await attempts.begin()
+                SAID.set(())
                 try:
-                    return await self._timed(call)
+                    result = await self._timed(call)
                 except BackendError as error:
+                    lane.learn(ticket, SAID.get())
+                    if error.limit:
+                        leave(error)  # at once: others must not be refused too
                     if attempts is not None:
                         with anyio.CancelScope(shield=True):
                             await attempts.missed(error)
                     raise
+                lane.learn(ticket, SAID.get())
+                leave("result")
+                return result
             finally:
                 self.in_flight -= 1
                 if self._closed and not self.in_flight:
                     self._idle.set()
+        finally:
+            leave(None)
 
     async def _timed(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
         try:
@@ -208,9 +237,12 @@ class Caller:
         if believed is not None and believed > wait.left:
             believed = None  # no call could succeed then; the server may be back sooner
         pause = self._pause(wait.pauses + 1, believed, longest)
+        if error.limit == CALLS_AT_ONCE and believed is None and not wait.pauses:
+            pause = 0.0  # the lane has fewer calls in flight now, and says when to try again
         floor = math.ldexp(_SHORTEST_WAIT, min(wait.pauses, 7))  # also if the server says 0
         pause = min(max(pause, floor), wait.left)
-        wait.pause(error, pause)
+        is_working = error.limit and self.in_flight  # it takes other calls
+        wait.pause(error, pause, silent=bool(is_working))
         try:
             await self._sleep(pause)
         except BaseException:

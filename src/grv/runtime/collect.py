@@ -158,7 +158,11 @@ async def collect_many(
     ledger = ledger or MemoryLedger()
     caller = caller or Caller()
     writer = LedgerWriter(ledger)
-    slots = anyio.Semaphore(caller.calls.concurrency)
+    lanes = caller.lanes
+    slots = anyio.CapacityLimiter(lanes.room)  # each problem makes a call at a time, or more
+
+    def grow() -> None:
+        slots.total_tokens = lanes.room
 
     async def one(problem: Problem) -> None:
         search = collection.search_id(problem)
@@ -169,7 +173,11 @@ async def collect_many(
             finally:
                 ledger.release(search)
 
-    await together([partial(one, problem) for problem in problems])
+    lanes.on_growth.append(grow)
+    try:
+        await together([partial(one, problem) for problem in problems])
+    finally:
+        lanes.on_growth.remove(grow)
 
 
 async def _collect(
@@ -179,14 +187,16 @@ async def _collect(
     caller: Caller,
     progress: CandidateListener,
 ) -> Collected:
-    conditions = await anyio.to_thread.run_sync(collection.backends.conditions, problem)
+    conditions = partial(collection.backends.conditions, problem)
     record = await SearchRecord.open(writer, collection.search_id(problem), conditions)
     reserves = Reserves(collection.costs if collection.meter is None else None)
     executor = Executor(
         problem, collection.backends, caller, record, meter=collection.meter, reserves=reserves
     )
     scorer = await executor.pin_scorer(record.scorer)  # a log has no score that changes
-    await record.begin(replace(collection.started(problem), conditions=conditions, scorer=scorer))
+    await record.begin(
+        replace(collection.started(problem), conditions=record.conditions, scorer=scorer)
+    )
     chosen: Sequence[int] = ()
     try:
         made = await _generate(executor, collection.n, progress)

@@ -94,15 +94,16 @@ class Complaints:
 
         Drafts whose text could not be kept are a kind of their own.
         """
-        thoughts = sum(draft.broken == ONLY_THOUGHT for draft in drafts)
+        reasons = [draft.broken for draft in drafts if draft.broken]
+        thoughts = reasons.count(ONLY_THOUGHT)
         why = self._count(self._thoughts, thoughts, len(drafts), ONLY_THOUGHT)
-        broken = [draft.broken for draft in drafts if draft.broken not in ("", ONLY_THOUGHT)]
+        broken = [reason for reason in reasons if reason != ONLY_THOUGHT]
         others = self._count(self._broken, len(broken), len(drafts), next(iter(broken), ""))
         why = why or others
         kept = [draft for draft in drafts if not draft.broken]
         self._count_cut(kept)
-        empty = sum(not draft.text.strip() for draft in kept)
-        return why or self._count(self._texts, empty, len(kept), "")
+        empty = [draft for draft in kept if not draft.text or draft.text.isspace()]
+        return why or self._count(self._texts, len(empty), len(kept), "")
 
     def of_scores(self, drafts: Sequence[Draft], scores: Sequence[Score]) -> str | None:
         """Count drafts without score; return why to stop, if the first `FIRST` are all like that.
@@ -111,8 +112,9 @@ class Complaints:
         response tells: nobody should pay for more. But a search with the score `auto` whose first
         response had some goes on: a candidate without a score ranks last.
         """
+        texts = [draft.text for draft in drafts]
         counted = [
-            score for draft, score in zip(drafts, scores, strict=False) if draft.text.strip()
+            score for text, score in zip(texts, scores, strict=False) if text and not text.isspace()
         ]
         missing = [score for score in counted if score.value is None]
         reason = missing[0].reason if missing else ""

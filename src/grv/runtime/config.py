@@ -10,6 +10,7 @@ import math
 import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..backends.callables import backend_of
@@ -307,7 +308,7 @@ class SearchConfig:
         started = started_entry(problem, {**self._settings, **plan}, account)
         return replace(started, prior="" if self.prior is None else self.prior.to_text())
 
-    @property
+    @cached_property
     def policy_name(self) -> str:
         """The policies as a ledger names them; or the prior that decides instead."""
         if isinstance(self.prior, JointPrior):

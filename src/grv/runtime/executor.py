@@ -70,6 +70,7 @@ from .tasks import together
 
 Keying = Callable[[Problem, Draft], str | None]
 ALONE = Numbering()  # of the only generator
+_COSTS = Costs()
 _Keyed = tuple[str | None, str]  # a key, and why it is refuted
 Refuting = Callable[[Problem, Draft], str | None]
 
@@ -181,10 +182,11 @@ class Executor:
     def price(self, task: Task, seen: int, *, recorded: bool = False) -> float:
         """What the part of a task costs at most that is not recorded yet, or that is."""
         record = self.record
-        costs = self.reserves.costs or Costs()
+        costs = self.reserves.costs or _COSTS
 
-        def number(ids: Iterable[int], results: Collection[int]) -> int:
-            return sum((id in results) == recorded for id in ids)
+        def number(ids: Sequence[int], results: Mapping[int, object]) -> int:
+            there = sum(map(results.__contains__, ids))
+            return there if recorded else len(ids) - there
 
         match task:
             case Generate(n):
@@ -192,7 +194,7 @@ class Executor:
                 scoring = number(ids, record.scored) * costs.score
                 return number(ids, record.made) * costs.generate + scoring
             case Verify(ids, _, ahead):
-                drafts = self.price(Generate(ahead), seen, recorded=recorded)
+                drafts = self.price(Generate(ahead), seen, recorded=recorded) if ahead else 0.0
                 return drafts + number(ids, record.found) * costs.verify
             case Rescore(ids):
                 return self.reserves.second * number(ids, record.scored_again)
@@ -252,36 +254,38 @@ class Executor:
         return Draft(made.text, made.logprobs, Usage.of(made.usage), made.broken)
 
     async def _generate(self, wanted: Sequence[int]) -> Generated:
-        missing = [id for id in wanted if id not in self.record.made]
-        unscored = sum(id not in self.record.scored for id in wanted)
-        spare = self.reserves.verification + self._reserved_for("score", unscored)
+        record = self.record
+        missing = [id for id in wanted if id not in record.made]
+        unscored = [id for id in wanted if id not in record.scored]
+        spare = self.reserves.verification + self._reserved_for("score", len(unscored))
         await self._make_all(missing, spare)
-        there = list(takewhile(self.record.made.__contains__, wanted))  # fewer if there are no more
-        await self._score([id for id in there if id not in self.record.scored])
-        await self._key_again([id for id in there if self._has_old_key(id)])
-        scores = (self.record.scored[id].score for id in there)
-        ranked = tuple(-math.inf if score is None else score for score in scores)
-        keys = tuple(map(self._key, there))
-        values = tuple(self.record.scored[id].alike for id in there)
-        alike = tuple(s if v is None else v for s, v in zip(ranked, values, strict=True))
-        return Generated(
-            ranked,
-            keys if any(key is not None for key in keys) else (),
-            alike=alike if any(value is not None for value in values) else (),
-        )
+        there = list(takewhile(record.made.__contains__, wanted))  # fewer if there are no more
+        await self._score([id for id in there if id not in record.scored])
+        await self._key_again(there)
+        scored = [record.scored[id] for id in there]
+        ranked = tuple([-math.inf if each.score is None else each.score for each in scored])
+        keys = tuple([each.key for each in scored])
+        if self.answers > 1:
+            keys = tuple([self._key(each) for each in scored])
+        values = [each.alike for each in scored]
+        alike: tuple[float, ...] = ()
+        if values.count(None) < len(values):
+            alike = tuple([s if v is None else v for s, v in zip(ranked, values, strict=True)])
+        return Generated(ranked, keys if keys.count(None) < len(keys) else (), alike=alike)
 
     @property
     def _judge(self) -> int:
         """The version of the judge that makes keys now."""
         return 0 if self.record.conditions is None else self.record.conditions.judge
 
-    def _has_old_key(self, id: int) -> bool:
-        """Whether another judge made the candidate's key: it may have refuted a right one."""
-        scored = self.record.scored[id]
-        return scored.judge != self._judge and scored.key != DROPPED
+    async def _key_again(self, candidates: Sequence[int]) -> None:
+        """Make the keys again that another judge made: it may have refuted a right candidate.
 
-    async def _key_again(self, ids: Sequence[int]) -> None:
-        """Make keys again; scores stay."""
+        Scores stay.
+        """
+        judge = self._judge
+        scored = [self.record.scored[id] for id in candidates]
+        ids = [e.candidate for e in scored if e.judge != judge and e.key != DROPPED]
         if not ids:
             return
         keys = await self._keys([self.draft(id) for id in ids])
@@ -289,14 +293,14 @@ class Executor:
         for id, (key, why) in zip(ids, keys, strict=True):
             old = self.record.scored[id]
             reason = old.reason if old.score is None else why
-            entries.append(replace(old, key=key, reason=reason, judge=self._judge))
+            entries.append(replace(old, key=key, reason=reason, judge=judge))
         await self.record.write(*entries)
 
-    def _key(self, id: int) -> str | None:
-        key = self.record.scored[id].key
-        if key is None and self.answers > 1:
-            return f"text:{checksum(self.record.made[id].text)}"
-        return key
+    def _key(self, scored: Scored) -> str:
+        """The candidate's key if several answers must differ: by default one of its text."""
+        if scored.key is not None:
+            return scored.key
+        return f"text:{checksum(self.record.made[scored.candidate].text)}"
 
     def _reserved_for(self, call: Call, n: int) -> float:
         return self.reserves.of(call, n, measured=self.meter is not None)
@@ -336,12 +340,17 @@ class Executor:
                 return
             attempts = ReservedAttempts(self, "generate", left, spare)
             first = self.numbering.own(left[0])
+<<<<<<< HEAD
             generator = self.backends.generator
             if self._batches is not None and isinstance(generator, BatchedGenerator):
                 drafts = await self._batched(self._batches, generator, attempts, parked)
                 parked = None
             else:
                 drafts = await self.caller.make(partial(self._drafts, len(left), first), attempts)
+=======
+            draw = partial(self._drafts, len(left), first)
+            drafts = await self.caller.make(draw, attempts, self.backends.generator)
+>>>>>>> main
             longest = self.caller.calls.longest_candidate
             drafts = [_within(draft, longest) for draft in drafts[: len(left)]]
             done = left[: len(drafts)]
@@ -415,13 +424,16 @@ class Executor:
 
     async def _score(self, ids: Sequence[int]) -> None:
         """Score these candidates. A candidate without a score ranks last; the reason is kept."""
-        await self._drop([id for id in ids if self.record.made[id].broken])
-        ids = [id for id in ids if not self.record.made[id].broken]
+        broken = [id for id in ids if self.record.made[id].broken]
+        if broken:
+            await self._drop(broken)
+            ids = [id for id in ids if not self.record.made[id].broken]
         if not ids:
             return
         drafts = {id: self.draft(id) for id in ids}
         keys = await self._keys(drafts.values())
         scores, reserved = await self._scores(self.backends.scorer, "score", drafts, keys)
+        judge = self._judge
         entries = [
             Scored(
                 id,
@@ -430,7 +442,7 @@ class Executor:
                 score.reason or why,
                 score.usage.as_data(),
                 score.alike,
-                self._judge,
+                judge,
             )
             for id, score, (key, why) in zip(ids, scores, keys, strict=True)
         ]
@@ -441,8 +453,6 @@ class Executor:
 
     async def _drop(self, ids: Sequence[int]) -> None:
         """Record that these candidates are broken: they are neither scored nor verified."""
-        if not ids:
-            return
         attempts = ReservedAttempts(self, "score", ids)
         if attempts.reserved and self.meter is None:  # a candidate's price includes its score
             await attempts.begin()
@@ -512,7 +522,7 @@ class Executor:
 
         try:
             attempts = ReservedAttempts(self, call, ids, self.reserves.verification)
-            scores = await self.caller.make(scores_for_all, attempts)
+            scores = await self.caller.make(scores_for_all, attempts, scorer)
             if len(scores) != len(drafts):
                 raise ScorerError(f"{len(scores)} scores for {len(drafts)} drafts")
         except BackendError as error:
@@ -603,7 +613,8 @@ class Executor:
         if ("verify", id) not in self.record.tally.parked:
             attempts = ReservedAttempts(self, "verify", (id,))
             try:
-                finding = await self.caller.make(partial(self._finding, id, number), attempts)
+                find = partial(self._finding, id, number)
+                finding = await self.caller.make(find, attempts, self.backends.verifier)
             except ParkedCall as parked:
                 await self.record.write(Parked("verify", (id,), str(parked)))
             else:

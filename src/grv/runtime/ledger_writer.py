@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from ..ledger.entries import Entry, charge_of
+from ..ledger.entries import Entry
 from ..ledger.ledger import NO_CAPS, Append, Caps, Ledger
 
 JOIN_SECONDS = 0.25  # between two attempts to claim a search
@@ -46,8 +46,9 @@ class LedgerWriter:
             OverBudget: a cap does not cover them; nothing is written.
         """
         mine = self._next
-        index = len(self._next.groups)
-        mine.groups.append(Append(search, entries, caps))
+        index = len(mine.groups)
+        group = Append(search, entries, caps)
+        mine.groups.append(group)
         with anyio.CancelScope(shield=True):
             if self._busy:
                 await mine.done.wait()
@@ -55,7 +56,7 @@ class LedgerWriter:
                 await self._write_all()
         if (error := mine.errors[index]) is not None:
             raise error
-        self.charged += charge_of(entries)
+        self.charged += group.charge
         if self._written is not None:
             self._written(search, entries)
 

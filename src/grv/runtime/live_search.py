@@ -168,7 +168,8 @@ class LiveSearch:
 
         If searches wait for each other, one that learns may take a newer prior than it had.
         """
-        record = await SearchRecord.open(self.writer, self.id, await self._conditions())
+        conditions = partial(self.config.conditions, self.problem)
+        record = await SearchRecord.open(self.writer, self.id, conditions)
         experience = Experience.of(self.config, self.writer)
         models = OwnModels.of(self.config, self.writer)
         trained = None

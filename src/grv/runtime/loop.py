@@ -7,6 +7,7 @@ candidates have in the ledger.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,7 @@ class Loop:
         self._config = config
         self._record = record
         self._portfolio = config.portfolio()
+        self._searches = {member.name: member.search for member in self._portfolio.members}
         self._has_begun = False
         self._events: list[Event] = []  # that it was told
         self._out: OutOfBudget | None = None  # the last step that the money did not cover
@@ -119,7 +121,8 @@ class Loop:
 
     async def end(self, stop: Stop) -> Solution:
         """End the search: record it, and return the solution."""
-        bill = sum_of(self._bills)
+        bills = self._bills
+        bill = sum_of(bills)
         ended = Ended(
             stop.reason.value,
             stop.answer,
@@ -132,7 +135,7 @@ class Loop:
         if self._record.ended != ended:
             await self._record.write(ended)
         spent = PROBLEM_SPENT if stop.reason is Reason.OUT_OF_BUDGET else ""
-        return self.solved(stop.reason.value, stop.why or spent)
+        return self.solved(stop.reason.value, stop.why or spent, bills)
 
     async def catch_up(self) -> None:
         """Tell the search what is recorded, as far as its course needs no call."""
@@ -175,25 +178,28 @@ class Loop:
             content = await executor.pin_scorer(recorded, self._model) or content
         return content
 
-    def solved(self, outcome: str, message: str = "") -> Solution:
-        """The solution with this outcome."""
+    def solved(
+        self, outcome: str, message: str = "", bills: Mapping[str, Bill] | None = None
+    ) -> Solution:
+        """The solution with this outcome; `bills` are what each generator has cost, if known."""
+        bills = bills or self._bills
         ranked = [executor.ranked_by for executor in self._executors.values()]
         best = [
-            self._executors[member.name].numbering.number(id)
-            for member in self._portfolio.members
-            for id in member.search.pool.best(1)
+            self._executors[name].numbering.number(id)
+            for name, search in self._searches.items()
+            for id in search.pool.best(1)
         ]
         return solution_of(
             self._live.problem,
             next(iter(self._executors.values())),
             outcome,
-            sum_of(self._bills),
+            sum_of(bills),
             best=next(iter(best), None),
             answers=[
                 self._executors[name].numbering.number(id) for name, id in self._portfolio.answers
             ],
             message=message,
-            bills=self._bills if self._config.is_named else None,
+            bills=bills if self._config.is_named else None,
             meters=self._config.meters,
             seconds=self._portfolio.seconds,
             score=" and ".join(dict.fromkeys(filter(None, ranked))),
@@ -207,13 +213,12 @@ class Loop:
     def _bills(self) -> dict[str, Bill]:
         """What each generator has cost so far."""
         bills = {}
-        for place, member in enumerate(self._portfolio.members):
-            search = member.search
-            bills[member.name] = bill_of(
+        for place, (name, search) in enumerate(self._searches.items()):
+            bills[name] = bill_of(
                 search.bill,
                 self._record.tally_of(place, len(self._executors)),
                 len(search.pool),
-                is_reserved=self._executors[member.name].reserves.costs is not None,
+                is_reserved=self._executors[name].reserves.costs is not None,
             )
         return bills
 
@@ -232,7 +237,7 @@ class Loop:
                 action = replace(action, answer=executor.numbering.number(action.answer))
         else:
             action = executor.numbering.numbered(action)
-        search = next(m.search for m in self._portfolio.members if m.name == asked.name)
+        search = self._searches[asked.name]
         return LoopRequest(action, executor, search.arrived, search.pool.costs)
 
     async def _steps(self, *, calls: bool = True) -> Stop | None:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ..core.errors import UsageError
+from .adaptive import FIRST, MOST
 
 # a call may leave two idle connections
 _FILES = 64
@@ -27,21 +28,33 @@ _BYTES_PER_CALL = 256 << 10
 _CGROUP = Path("/sys/fs/cgroup")
 
 
-def check_machine(concurrency: int, workers: int, files: Iterable[str]) -> None:
+def calls_carried() -> int:
+    """The calls that may be in flight at once with as many open files as this process may have."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = 1 << 20 if soft == resource.RLIM_INFINITY else soft
+    return max(1, (most - _FILES) // _FILES_PER_CALL)
+
+
+def check_machine(concurrency: int | None, workers: int, files: Iterable[str]) -> None:
     """Refuse a run that this machine cannot carry. Raises soft limits if that helps.
 
     Args:
-        concurrency: the number of calls in flight at once.
+        concurrency: the number of calls in flight at once; None if it adapts to the machine too.
         workers: the number of verifications at once.
         files: the files that the run writes.
 
     Raises:
         UsageError: a limit is too low; the message says what to do.
     """
-    _check_files(_FILES + _FILES_PER_CALL * concurrency + _FILES_PER_WORKER * workers)
+    if concurrency is None:
+        wanted = _FILES + _FILES_PER_CALL * MOST + _FILES_PER_WORKER * workers
+        _raised(resource.RLIMIT_NOFILE, wanted)
+    least = FIRST if concurrency is None else concurrency
+    most = MOST if concurrency is None else concurrency
+    _check_files(_FILES + _FILES_PER_CALL * least + _FILES_PER_WORKER * workers)
     _check_threads(_THREADS + _THREADS_PER_WORKER * workers)
     folders = [os.path.dirname(os.path.realpath(file)) for file in files]
-    _check_space(_BYTES + _BYTES_PER_CALL * concurrency, [*folders, tempfile.gettempdir()])
+    _check_space(_BYTES + _BYTES_PER_CALL * most, [*folders, tempfile.gettempdir()])
 
 
 def _check_files(needed: int) -> None:

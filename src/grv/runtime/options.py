@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..core.limits import Limits
 from ..core.values import Costs
 from ..options import Family, option
-from ..parsing import parse_budget, parse_costs, parse_prices, parse_value
+from ..parsing import parse_budget, parse_concurrency, parse_costs, parse_prices, parse_value
 
 _LEAST_SECONDS = 1e-9
 _LONGEST = 1e8
@@ -29,8 +29,16 @@ class Calls(Family):
         6
     """
 
-    concurrency: int = option(
-        16, "Calls in flight at once, over the whole run.", least=1, most=10_000
+    concurrency: int | None = option(
+        None,
+        "Calls in flight at once, over the whole run. auto finds out for each server how many it"
+        " takes without refusing, up to 256, and keeps to the requests and tokens per minute that"
+        " it allows.",
+        metavar="N|auto",
+        parse=parse_concurrency,
+        least=1,
+        most=10_000,
+        shown="auto",
     )
     attempts: int = option(
         6, "How often a call is tried before it counts as failed.", least=1, most=1000

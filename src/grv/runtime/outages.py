@@ -84,13 +84,13 @@ class Wait:
         """The seconds until patience ends."""
         return self.since + self._outages.patience - self._outages.clock()
 
-    def pause(self, error: BackendError, seconds: float) -> None:
-        """Note that the call pauses, after this error."""
+    def pause(self, error: BackendError, seconds: float, *, silent: bool = False) -> None:
+        """Note that the call pauses, after this error; it is `silent` if that is no outage."""
         self.pauses += 1
         outage = self._outage
         outage.reason = str(error)[:_LONGEST_REASON]
         age = self._outages.clock() - outage.since
-        if not outage.reported and age + seconds >= _SILENT_SECONDS:
+        if not silent and not outage.reported and age + seconds >= _SILENT_SECONDS:
             outage.reported = True
             self._outages.tell(self._outages.waiting)
 

@@ -34,7 +34,7 @@ import functools
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..backends.protocols import Problem, Usage
@@ -54,7 +54,9 @@ _TOKENS_AROUND = 200  # the most that a chat's format adds to a prompt
 
 _CALLS: tuple[Call, ...] = ("verify", "score", "rescore", "generate")
 _MODEL = ("prompt", "completion", "cached", "cache_write", "reasoning")
-_OTHER = tuple(f"{call}_{unit}" for call in _CALLS for unit in ("second", "minute", "call"))
+# by call: the names of its prices per second, per minute and per call
+_NAMES = {call: (f"{call}_second", f"{call}_minute", f"{call}_call") for call in _CALLS}
+_OTHER = tuple(name for names in _NAMES.values() for name in names)
 _SCORING: tuple[Call, ...] = ("score", "rescore")
 PRICING = "pricing"  # the field of a search's settings with `Meter.as_data` of each generator
 _HERE = "embedded"  # the provider of models on this machine, which are free
@@ -125,11 +127,12 @@ class Prices:
 
     def of_call(self, call: Call, seconds: float) -> float | None:
         """The price of a call besides its tokens; None if the file has none for such calls."""
-        if not any(f"{call}_{unit}" in self.other for unit in ("second", "minute", "call")):
+        second, minute, each = _NAMES[call]
+        prices = self.other
+        if not (second in prices or minute in prices or each in prices):
             return None
-        per_second = self.other.get(f"{call}_second", 0.0)
-        per_second += self.other.get(f"{call}_minute", 0.0) / 60
-        return seconds * per_second + self.other.get(f"{call}_call", 0.0)
+        per_second = prices.get(second, 0.0) + prices.get(minute, 0.0) / 60
+        return seconds * per_second + prices.get(each, 0.0)
 
 
 def model_of(generator: str) -> str:
@@ -185,7 +188,7 @@ class Meter:
     def dollars(self, call: Call, usage: Usage) -> float | None:
         """What a call for one candidate cost; None if that is unknown."""
         tokens = self._of_tokens(call, usage)
-        besides = self.prices.of_call(call, usage.seconds)
+        besides = self.prices.of_call(call, usage.seconds) if self.prices.other else None
         if tokens is None:
             return besides
         return tokens if besides is None else tokens + besides
@@ -223,11 +226,11 @@ class Meter:
         """Whether a list has the price of the model."""
         return self.of_model(Usage(1, 1)) is not None
 
-    def priced(self, call: Call, usage: Usage) -> Usage:
-        """The usage with its dollars, if they are known; an amount that makes no sense is not."""
+    def price(self, call: Call, usage: Usage) -> float | None:
+        """The dollars of a call, if they are known; an amount that makes no sense is not."""
         dollars = self.dollars(call, usage)
         is_amount = dollars is not None and math.isfinite(dollars) and dollars >= 0
-        return replace(usage, dollars=dollars if is_amount else None)
+        return dollars if is_amount else None
 
     def cost(self, call: Call, usage: Usage) -> float:
         """The cost of one call for one candidate: finite and not negative.

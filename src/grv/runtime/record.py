@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import anyio
 import anyio.to_thread
 
-from ..backends.protocols import NOTHING, Usage
+from ..backends.protocols import Usage
 from ..conditions import Conditions
 from ..core.errors import LedgerError
 from ..core.values import Event, Verified
@@ -60,11 +60,15 @@ class SearchRecord(SearchView):
 
     @classmethod
     async def open(
-        cls, writer: LedgerWriter, search: str, conditions: Conditions | None = None
+        cls, writer: LedgerWriter, search: str, conditions: Callable[[], Conditions | None]
     ) -> SearchRecord:
-        """The record of a search, read from the ledger, for verdicts under these conditions."""
-        entries = await anyio.to_thread.run_sync(writer.ledger.read, search)
-        return cls(writer, search, entries, conditions)
+        """The record of a search, read from the ledger, for verdicts under these conditions.
+
+        A thread reads it and finds the conditions: checks are parsed, files read.
+        """
+        return await anyio.to_thread.run_sync(
+            lambda: cls(writer, search, writer.ledger.read(search), conditions())
+        )
 
     def paid(self, meter: Meter, calls: Sequence[Call], ids: Iterable[int] | None = None) -> float:
         """The measured cost of recorded calls of these kinds, for these candidates or for all."""
@@ -83,8 +87,9 @@ class SearchRecord(SearchView):
             "generate": self.made.get(id),
             "score": self.scored.get(id),
         }
-        used = [meter.priced(call, Usage.of(e.usage)) for call, e in results.items() if e]
-        return sum(used, NOTHING).dollars
+        prices = [meter.price(call, Usage.of(e.usage)) for call, e in results.items() if e]
+        known = [price for price in prices if price is not None]
+        return sum(known, 0.0) if len(known) == len(prices) else None
 
     def costs_of_verifying(self, meter: Meter) -> dict[int, float | None]:
         """For each candidate with a verdict, the measured cost of the verification that gave it."""
@@ -95,7 +100,7 @@ class SearchRecord(SearchView):
         found = self.found.get(id)
         if found is None or found.shared:
             return 0.0
-        return meter.priced("verify", Usage.of(found.usage)).dollars
+        return meter.price("verify", Usage.of(found.usage))
 
     @property
     def _by_call(self) -> Mapping[Call, Mapping[int, Made | Scored | ScoredAgain | Found]]:

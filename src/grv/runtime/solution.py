@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from .. import html
@@ -198,7 +198,7 @@ def solution_of(
         usage,
         record.tally.cancelled,
         record.tally.lost,
-        sum(entry.score is None for entry in record.scored.values()),
+        len([entry for entry in record.scored.values() if entry.score is None]),
         record.search,
         message,
         finding,
@@ -229,8 +229,6 @@ def usage_by_call(record: SearchView, meters: Mapping[str, Meter]) -> dict[Call,
         meters: by the name of the generator.
     """
     totals: dict[Call, Usage] = {"generate": NOTHING, "score": NOTHING, "verify": NOTHING}
-    if record.scored_again:
-        totals["rescore"] = NOTHING
     results: dict[Call, Mapping[int, Any]] = {
         "generate": record.made,
         "score": record.scored,
@@ -238,12 +236,16 @@ def usage_by_call(record: SearchView, meters: Mapping[str, Meter]) -> dict[Call,
         "rescore": record.scored_again,
     }
     for call, entries in results.items():
+        usages = []
+        dollars: list[float | None] = []
         for id, entry in entries.items():
-            name = record.made[id].generator if id in record.made else ""
             used = Usage.of(entry.usage)
+            usages.append(used)
             if call == "verify" and entry.shared:
-                used = replace(used, dollars=0.0)
-            else:
-                used = meters.get(name, _NO_PRICES).priced(call, used)
-            totals[call] += used
+                dollars.append(0.0)
+                continue
+            name = record.made[id].generator if id in record.made else ""
+            dollars.append(meters.get(name, _NO_PRICES).price(call, used))
+        if usages:
+            totals[call] = Usage.total(usages, dollars)
     return totals

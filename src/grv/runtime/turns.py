@@ -120,11 +120,10 @@ class Turns:
         self._config = replace(run.config, waits=True) if run.gives_way else run.config
         self.writer = LedgerWriter(run.ledger)
         self.budget = RunBudget(run.total_budget, self.writer)
-        at_once = run.at_once or 2 * run.caller.calls.concurrency
         # Calls reserve the highest cost. Near the end of the money one search runs at a time, so
         # that no search ends for want of money that calls in flight are about to return.
         costs = run.config.limits.most or run.config.costs
-        self.gate = Gate(at_once, self.budget, costs, run.config.limits.budget)
+        self.gate = Gate(self._at_once, self.budget, costs, run.config.limits.budget)
         self.done = self.solved = skipped
         self.problems = skipped + (expected or 0)
         self._expected = expected
@@ -146,6 +145,10 @@ class Turns:
         self.batches: Batches | None = None
         if any(isinstance(each, BatchedGenerator) for each in generators):
             self.batches = Batches(run.caller, self._is_idle, run.batches)
+
+    def _at_once(self) -> int:
+        """How many problems may be searched at once now."""
+        return self.run.at_once or 2 * self.run.caller.lanes.room
 
     def tell(self) -> None:
         """Report the progress to the listener."""
@@ -177,6 +180,8 @@ class Turns:
                 group.cancel_scope.cancel()
 
         self.tell()
+        on_growth = self.run.caller.lanes.on_growth
+        on_growth.append(self.gate.look)
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(everything)
@@ -188,6 +193,8 @@ class Turns:
                         yield solution
         except BaseExceptionGroup as errors:
             raise_first(errors)
+        finally:
+            on_growth.remove(self.gate.look)
 
     async def _stop_later(self, group: anyio.abc.TaskGroup) -> None:
         """End the run at its deadline. Calls in flight are paid for, so they get some seconds."""

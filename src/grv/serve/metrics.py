@@ -156,7 +156,7 @@ class _DollarBill:
             return
         meters = self._meters.get(search, {})
         meter = meters.get(str(record.get("generator") or "")) or next(iter(meters.values()), None)
-        dollars = (meter or Meter()).priced(_CALLS[kind], used).dollars
+        dollars = (meter or Meter()).price(_CALLS[kind], used)
         if dollars is None:
             self.unknown += 1
         else:

@@ -12,15 +12,18 @@ with differences are data, in `compatible.py`.
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
 
 from .compatible import COMPATIBLE, Error, Refused
+from .limits import Bucket, LimitReached, ServerLimits
 
 Text = Callable[[str, int], str]
 FORBIDDEN = "forbidden"  # a prompt with this word is moderated
@@ -105,6 +108,7 @@ class FakeServer:
         prices: what tokens cost, as in a price file.
         faults: returns what happens to a request, given its number from 0.
         root: where the interface begins; by default as at the provider.
+        limits: what it takes at once and per minute; None takes all.
     """
 
     fields: ClassVar[Collection[str]] = ()  # the fields of a request
@@ -124,8 +128,10 @@ class FakeServer:
         prices: Mapping[str, float] | None = None,
         faults: Callable[[int], Fault | None] = lambda number: None,
         root: str | None = None,
+        limits: ServerLimits | None = None,
     ) -> None:
         self.text = text
+        self.limits = limits
         self.key = key
         self.model = model
         self.refuses = frozenset(refuses)
@@ -154,7 +160,7 @@ class FakeServer:
         return [received.body for received in self.received if received.status == 200]
 
     def __enter__(self) -> Self:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
@@ -178,8 +184,37 @@ class FakeServer:
         """The status, the content and the headers of a response, and its fault."""
         if method != "POST":
             return 404, b'{"error": {"message": "Not Found"}}', {}, None
-        status, answer, more, fault = self.respond(target, json.loads(content or b"{}"), headers)
+        status, answer, more, fault = self.serve(target, json.loads(content or b"{}"), headers)
         return status, json.dumps(answer).encode(), more, fault
+
+    def serve(
+        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> tuple[int, dict[str, Any], dict[str, str], Fault | None]:
+        """As `respond`, within the limits of the server."""
+        if self.limits is None:
+            return self.respond(path, body, headers)
+        reached = self.limits.admit(_size(body))
+        if reached is not None:
+            refusal = self.limited(reached)
+            with self._lock:
+                self.received.append(Received(path, body, headers, refusal.status))
+            said = {**self.quotas(self.limits.buckets), **refusal.headers}
+            return refusal.status, self.error(refusal), said, None
+        try:
+            said = self.quotas(self.limits.buckets)
+            status, answer, more, fault = self.respond(path, body, headers)
+            self.limits.work()
+            return status, answer, {**more, **said}, fault
+        finally:
+            self.limits.release()
+
+    def limited(self, reached: LimitReached) -> Refusal:
+        """The response to a request beyond a limit."""
+        raise NotImplementedError
+
+    def quotas(self, buckets: Mapping[str, Bucket]) -> dict[str, str]:
+        """The headers with what is left of limits per minute; none at some providers."""
+        return {}
 
     def respond(
         self, target: str, body: Mapping[str, Any], headers: Mapping[str, str]
@@ -374,6 +409,28 @@ class FakeOpenai(FakeServer):
         refusal = _openai(429, "Rate limit reached for requests.", wait, code="rate_limit_exceeded")
         refusal.error["type"] = "requests"
         return self.refusal("load", refusal)
+
+    def limited(self, reached: LimitReached) -> Refusal:
+        """A limit per minute with the pause; too many at once, as gateways say it, without one."""
+        # https://platform.openai.com/docs/guides/error-codes: 429, a rate limit, with its kind.
+        if reached.wait is None:
+            return _openai(429, "Too many requests at once.", code="rate_limit_exceeded")
+        per = {"requests": "requests per min (RPM)", "tokens": "tokens per min (TPM)"}[reached.of]
+        wait = {"retry-after-ms": f"{1000 * reached.wait:.0f}"}
+        message = f"Rate limit reached for {self.model} on {per}."
+        refusal = _openai(429, message, wait, code="rate_limit_exceeded")
+        refusal.error["type"] = reached.of
+        return refusal
+
+    def quotas(self, buckets: Mapping[str, Bucket]) -> dict[str, str]:
+        """The headers x-ratelimit."""
+        # https://platform.openai.com/docs/guides/rate-limits: the headers, with durations.
+        said = {}
+        for of, bucket in buckets.items():
+            said[f"x-ratelimit-limit-{of}"] = f"{bucket.limit:.0f}"
+            said[f"x-ratelimit-remaining-{of}"] = f"{max(0.0, bucket.left):.0f}"
+            said[f"x-ratelimit-reset-{of}"] = _duration(bucket.reset)
+        return said
 
     def check(self, path: str, body: Mapping[str, Any]) -> None:
         """The rules of the interface."""
@@ -747,6 +804,27 @@ class FakeAnthropic(FakeServer):
         # https://platform.claude.com/docs/en/api/errors: 529 overloaded_error.
         return Refusal(529, type="overloaded_error", message="Overloaded")
 
+    def limited(self, reached: LimitReached) -> Refusal:
+        """A limit per minute, with the pause in whole seconds; or too many connections."""
+        # https://platform.claude.com/docs/en/api/rate-limits: 429 with retry-after.
+        if reached.wait is None:
+            message = "Number of concurrent connections has exceeded your rate limit."
+            return Refusal(429, type="rate_limit_error", message=message)
+        message = f"This request would exceed your rate limit of {reached.of} per minute."
+        wait = {"retry-after": f"{math.ceil(reached.wait)}"}
+        return Refusal(429, wait, type="rate_limit_error", message=message)
+
+    def quotas(self, buckets: Mapping[str, Bucket]) -> dict[str, str]:
+        """The headers anthropic-ratelimit."""
+        # https://platform.claude.com/docs/en/api/rate-limits: the headers; a reset is a time.
+        said = {}
+        for of, bucket in buckets.items():
+            full = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=int(bucket.reset))
+            said[f"anthropic-ratelimit-{of}-limit"] = f"{bucket.limit:.0f}"
+            said[f"anthropic-ratelimit-{of}-remaining"] = f"{max(0.0, bucket.left):.0f}"
+            said[f"anthropic-ratelimit-{of}-reset"] = full.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return said
+
     def check(self, path: str, body: Mapping[str, Any]) -> None:
         """The rules of the interface."""
         # https://platform.claude.com/docs/en/api/errors: 404 not_found_error.
@@ -910,6 +988,27 @@ class FakeGemini(FakeServer):
         pause = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.05s"}
         return _gemini(429, "RESOURCE_EXHAUSTED", message, details=[pause])
 
+    def limited(self, reached: LimitReached) -> Refusal:
+        """A limit per minute by its name, with the pause; or an overloaded model."""
+        # https://ai.google.dev/gemini-api/docs/troubleshooting: 503 UNAVAILABLE, overloaded.
+        if reached.wait is None:
+            message = "The model is overloaded. Please try again later."
+            return _gemini(503, "UNAVAILABLE", message)
+        # https://ai.google.dev/gemini-api/docs/rate-limits; the names as in
+        # https://github.com/google-gemini/gemini-cli/issues/8437.
+        name = {
+            "requests": "GenerateRequestsPerMinutePerProjectPerModel",
+            "tokens": "GenerateContentInputTokensPerModelPerMinute",
+        }[reached.of]
+        delay = f"{reached.wait:.3f}s"
+        kinds = "type.googleapis.com/google.rpc."
+        details = [
+            {"@type": f"{kinds}QuotaFailure", "violations": [{"quotaId": name}]},
+            {"@type": f"{kinds}RetryInfo", "retryDelay": delay},
+        ]
+        message = f"You exceeded your current quota. Please retry in {delay}."
+        return _gemini(429, "RESOURCE_EXHAUSTED", message, details=details)
+
     def check(self, path: str, body: Mapping[str, Any]) -> None:
         """The rules of the interface."""
         # https://ai.google.dev/gemini-api/docs/generate-content/api-errors: 404 NOT_FOUND.
@@ -1039,6 +1138,20 @@ def _gemini(code: int, status: str, message: str, **more: Any) -> Refusal:
     return refusal
 
 
+def _duration(seconds: float) -> str:
+    """A duration as OpenAI writes it: 6m0s, 1.2s, 20ms."""
+    if seconds < 1:
+        return f"{1000 * seconds:.0f}ms"
+    minutes = int(seconds // 60)
+    return f"{minutes}m{seconds - 60 * minutes:.3f}s" if minutes else f"{seconds:.3f}s"
+
+
+def _size(body: Mapping[str, Any]) -> int:
+    """The tokens that a request counts as: its words, and the most that it allows."""
+    names = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+    return len(json.dumps(body).split()) + sum(int(body.get(name) or 0) for name in names)
+
+
 def _token(word: str, logprob: float = -0.5) -> dict[str, Any]:
     """A token with its log-probability, in OpenAI's format."""
     return {"token": word, "logprob": logprob, "bytes": list(word.encode()), "top_logprobs": []}
@@ -1054,6 +1167,10 @@ def _text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     return " ".join(part["text"] for part in content if "text" in part)
+
+
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 512  # connections that wait to be accepted
 
 
 def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:

@@ -40,6 +40,17 @@ def balanced_constant(rho: Ratio) -> float:
     return least_constant(rho) + (0.0 if 67 * rho >= 1 else SMALL_RATIO_EXCESS)
 
 
+def several_answers_excess(rho: Ratio) -> float:
+    """What k answers may cost Balanced beyond k times the bound for one (docs/theory/portfolio.md).
+
+    (1 - rho) / 2 for rho below 1, nothing for whole rho, 1 otherwise, in candidates. From 1 on none
+    was needed at any ratio that was checked (`theory.proofs.several_answers`).
+    """
+    if rho < 1:
+        return float((1 - rho) / 2)
+    return 0.0 if rho == math.floor(rho) else 1.0
+
+
 def alternate_constant(rho: Ratio) -> float:
     """Theorem 2: 1 + 2 rho / (1 + n), less than 3; 3 - 2 / (1 + rho) at whole rho.
 

@@ -68,3 +68,16 @@ def allowance(rho: Fraction | float, begun: int, factor: float = FACTOR) -> floa
     """The allowance in units of c_rew, after `begun` blocks have begun."""
     first, later = guard_blocks(rho, factor)
     return first.allowance + (begun - 1) * later.allowance if begun else 0.0
+
+
+def cold_guard_constant(factor: float) -> float:
+    """(3 F + 1) / (F - 1): the bound of `varied(factor=F)` over J*, in the mean."""
+    return (3 * factor + 1) / (factor - 1)
+
+
+def guarded_width_factor(rho: Fraction | float) -> float:
+    """How much a width adds to a guarded search with the ramp, without keys: 6 + 2 / rho.
+
+    For rho below 1 every candidate is verified at once, and the factor is 4.
+    """
+    return 6 + 2 / float(rho) if rho >= 1 else 4.0

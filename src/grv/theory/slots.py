@@ -135,6 +135,14 @@ def alternate_draws(rho: Fraction | float) -> Draws:
     return Draws(-(-later // 4), later)
 
 
+def most_blind_draws(rho: Fraction | float) -> int:
+    """How many candidates a blind slot may draw if verify-all would verify none: ceil(1 + rho).
+
+    They cost verify-all as much as one candidate and its verification.
+    """
+    return 1 + math.ceil(rho)
+
+
 def hedged_draws(rho: Fraction | float, alpha: float) -> int:
     """The draws of Hedged: max(1, round(alpha (1 + rho)))."""
     return max(1, round_half_up(Fraction(repr(float(alpha))) * (1 + Fraction(rho))))

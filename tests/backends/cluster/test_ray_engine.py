@@ -19,6 +19,7 @@ import pytest
 
 from grv.ledger.opening import open_ledger
 from support.commands import Ran, ended, grv, records, start
+from support.mixed import CASES
 from support.ray_cluster import RayCluster, running
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
@@ -59,6 +60,10 @@ def candidates() -> list[tuple[str, dict[str, Any], list[str]]]:
         ("repeated", {**CHECKS["function"], "repeat": 2}, [PROGRAMS["right"]]),
         ("stdin", sums, ["print(sum(map(int, input().split())))", "print(8)", "input(); print(7)"]),
         ("math", half, said),
+        *(
+            (f"kind {case.name}", case.check | {"limits": {"seconds": 8}}, [case.right, case.wrong])
+            for case in CASES
+        ),
         ("proof", ROOT, [f"(define-fun root () Int {number})" for number in (42, 41, "(exit)")]),
     ]
 
@@ -80,7 +85,10 @@ def jobs():
 
 
 def times_removed(evidence):
-    return {name: value for name, value in evidence.items() if not name.endswith("seconds")}
+    kept = {name: value for name, value in evidence.items() if not name.endswith("seconds")}
+    if "stages" in kept:
+        kept["stages"] = [times_removed(stage) for stage in kept["stages"]]
+    return kept
 
 
 async def look(nodes):
@@ -133,6 +141,9 @@ def test_two_nodes_give_the_same_findings_as_this_machine_and_the_rest_waits_in_
     here, _, _ = in_python({}, "local", refute=False)
     assert there == here
     assert {finding[3] for finding in here} == {"passed", "failed"}
+    kinds = {(name, number): verdict for name, number, _, verdict, *_ in here}
+    assert {kinds[f"kind {case.name}", 0] for case in CASES} == {"passed"}
+    assert {kinds[f"kind {case.name}", 1] for case in CASES} == {"failed"}
     assert workers == 2
     # Each node has at most twice its CPUs in flight.
     assert flood == {"passed": 1, "most": 2, "sent": 1000}

@@ -152,9 +152,14 @@ def check_profiles(profiles: Sequence[ProfileOptions]) -> None:
 
 @contextmanager
 def profiles_of(options: Sequence[ProfileOptions], calls: Calls) -> Iterator[dict[str, Profile]]:
-    """The profiles by name. Those with equal settings share their verifier's workers."""
-    from ...runtime.calls import Caller
+    """The profiles by name. Those with equal settings share their verifier's workers.
 
+    With `--concurrency auto`, those with the same server share what it takes.
+    """
+    from ...runtime.calls import Caller
+    from ...runtime.lanes import Lanes
+
+    lanes = Lanes(calls) if calls.concurrency is None else None
     verifiers: dict[Verification, CheckVerifier] = {}
     with ExitStack() as stack:
         made = {}
@@ -163,7 +168,9 @@ def profiles_of(options: Sequence[ProfileOptions], calls: Calls) -> Iterator[dic
                 verifier = stack.enter_context(profile.verification.verifier())
                 verifiers[profile.verification] = verifier
             try:
-                made[profile.called] = _profile(profile, verifiers, Caller(calls), stack)
+                made[profile.called] = _profile(
+                    profile, verifiers, Caller(calls, lanes=lanes), stack
+                )
             except UsageError as error:
                 raise UsageError(_told(error, profile)) from error
         yield made

@@ -44,10 +44,14 @@ def _json(name: str, schema: Mapping[str, Any], text: str) -> AnswerAttack:
     return AnswerAttack(name, {"kind": "schema", "schema": schema, "limits": _LIMITS}, text)
 
 
-def _query(name: str, text: str) -> AnswerAttack:
-    check = {"kind": "sql", "engine": "sqlite", "schema": _TABLES, "variants": 3}
+def _query(name: str, text: str, engine: str = "sqlite") -> AnswerAttack:
+    check = {"kind": "sql", "engine": engine, "schema": _TABLES, "variants": 3}
     reference = "SELECT 'breached', count(*) FROM t"
     return AnswerAttack(name, {**check, "reference": reference, "limits": _LIMITS}, text)
+
+
+def _duck(name: str, text: str) -> AnswerAttack:
+    return _query(f"{name}, DuckDB", text, "duckdb")
 
 
 _TEXTS = (
@@ -80,6 +84,38 @@ _QUERIES = (
     _query("large pattern", f"SELECT 'breached', 'a' LIKE '{'%a' * 20_000}'"),
     _query("COPY TO", "COPY (SELECT 'breached', 2) TO '@FILE@'"),
 )
+_FOUND = "SELECT 'breached', CASE WHEN count(*) > 0 THEN 2 END FROM {}"
+_DUCKS = (
+    _duck("reading a file", _FOUND.format("read_text('@FILE@')")),
+    _duck("reading a table", _FOUND.format("read_csv('@FILE@', header = false)")),
+    _duck("reading JSON", _FOUND.format("read_json('@FILE@')")),
+    _duck("file as a table", _FOUND.format("'@FILE@'")),
+    _duck("listing files", _FOUND.format("glob('@FILE@*')")),
+    _duck("variables of the program", _FOUND.format("request")),
+    _duck("environment", "SELECT 'breached', length(getenv('HOME')) * 0 + 2"),
+    _duck("COPY TO", "COPY (SELECT 'breached', 2) TO '@FILE@'"),
+    _duck("COPY in a query", _FOUND.format("query('COPY t TO ''@FILE@''')")),
+    _duck("EXPORT", "EXPORT DATABASE '@FILE@x'; SELECT 'breached', 2"),
+    _duck("attach", "ATTACH '@FILE@' AS other; SELECT 'breached', 2"),
+    _duck("attach memory", "ATTACH ':memory:' AS other; SELECT 'breached', 2"),
+    _duck("extension", "INSTALL httpfs; LOAD httpfs; SELECT 'breached', 2"),
+    _duck("file as an extension", "LOAD '@FILE@'; SELECT 'breached', 2"),
+    _duck("external access", "SET enable_external_access = true; SELECT 'breached', 2"),
+    _duck("more memory", "SET memory_limit = '64GB'; SELECT 'breached', 2"),
+    _duck(
+        "writing in a query",
+        "WITH new AS (INSERT INTO t SELECT 3, 'z' RETURNING a) SELECT 'breached', 2 FROM new",
+    ),
+    _duck("secrets", "SELECT 'breached', 2 + count(*) FROM duckdb_secrets()"),
+    _duck("prepared", "PREPARE p AS COPY t TO '@FILE@'; EXECUTE p; SELECT 'breached', 2"),
+    _duck("endless recursion", _ENDLESS.format("'breached', max(x) * 0 + 2")),
+    _duck("rows without end", "SELECT 'breached', range FROM range(1000000000000)"),
+    _duck("memory", "SELECT 'breached', len(list(range)) * 0 + 2 FROM range(100000000)"),
+    _duck("long value", "SELECT 'breached', length(repeat(b, 1000000000)) * 0 + 2 FROM t"),
+    _duck("nesting", f"SELECT 'breached', {'(' * 100_000}2{')' * 100_000}"),
+    _duck("joins without end", "SELECT 'breached', count(*) * 0 + 2 FROM t" + ", t" * 60),
+    _duck("sleeping", "SELECT 'breached', 2 FROM (SELECT sleep_ms(100000))"),
+)
 
 
 def attacks() -> Iterator[AnswerAttack]:
@@ -90,3 +126,5 @@ def attacks() -> Iterator[AnswerAttack]:
     if has_expressions and importlib.util.find_spec("jsonschema") is not None:
         yield from _SCHEMAS
     yield from _QUERIES
+    if importlib.util.find_spec("duckdb") is not None:
+        yield from _DUCKS

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 import sys
 from collections.abc import Callable, Iterable
 
+from ...core.errors import installing
 from ..sandbox.isolation.seccomp import NOT_YET_RUN
 from ..sandbox.limits import Isolation
 from ..verifiers.languages.toolchains import Toolchain, installed
@@ -66,6 +68,9 @@ def _tell_tools(tell: Callable[[str], None]) -> None:
             tell(f"  {language}: {found.tool} {found.version}")
         else:
             tell(f"  {language}: not tried here: {found}")
+    tell("  their memory: resident memory, watched every 10 ms; no cgroup is used")
+    if importlib.util.find_spec("duckdb") is None:
+        tell(f"  queries of DuckDB: not tried here: {installing('duckdb')}")
     for system, program in provers.installed().items():
         if system == "lean":
             tell(f"  proofs in lean: attacks are only read; {program}")

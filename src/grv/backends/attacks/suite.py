@@ -20,11 +20,26 @@ from ..protocols import Finding, Problem
 from ..sandbox.limits import Isolation, RunLimits
 from ..verifiers.languages.toolchains import Toolchain, installed
 from ..verifiers.pool import CheckVerifier
-from . import answers, ending, escaping, forging, harming, proofs, prying, right_programs, tools
+from . import (
+    answers,
+    commands,
+    compilers,
+    ending,
+    escaping,
+    forging,
+    harming,
+    native,
+    proofs,
+    prying,
+    right_programs,
+    tools,
+)
 from .attack import Aim, Attack
 
 _GROUPS = (forging, prying, harming, escaping, ending)
 ATTACKS = tuple(attack for group in _GROUPS for attack in group.ATTACKS)
+_TOOL_GROUPS = (tools, compilers, native, commands)
+TOOL_ATTACKS = tuple(attack for group in _TOOL_GROUPS for attack in group.ATTACKS)
 LIMITS = RunLimits(seconds=2.0, memory_mb=512, output_mb=1.0, files_mb=16)
 _INPUTS = (1, 2, 3)
 _TEST = """
@@ -123,6 +138,12 @@ def held(attack: Attack | tools.ToolAttack, finding: Finding) -> bool:
     return finding.verdict is Verdict.FAILED and not attack.reasons
 
 
+def quotes(finding: Finding, secret: str) -> bool:
+    """Whether what tools said has a secret, which they then have read."""
+    said = [str(finding.evidence.get(name, "")) for name in ("messages", "stderr")]
+    return any(secret in text for text in said)
+
+
 def run_attacks(verifier: CheckVerifier, around: Surroundings) -> Iterator[Trial]:
     """All attacks, in the order in which they end. Refuses to run them without a jail."""
     if verifier.in_force.level is Isolation.UNSAFE:
@@ -150,11 +171,13 @@ def run_tool_attacks(verifier: CheckVerifier, around: Surroundings) -> Iterator[
     there = installed()
     jobs = (
         ((name, attack), problem, around.fill(attack.source))
-        for attack, name, problem in tools.trials(around.secret)
+        for attack in TOOL_ATTACKS
+        for name, problem in (tools.trial_of(attack, around.secret),)
         if isinstance(there[attack.language], Toolchain)
     )
     for (name, attack), judged in verifier.find_all(jobs):
-        yield Trial(name, held(attack, judged.finding), judged.finding)
+        good = held(attack, judged.finding) and not quotes(judged.finding, around.secret)
+        yield Trial(name, good, judged.finding)
 
 
 def run_right_programs(verifier: CheckVerifier) -> Iterator[Trial]:

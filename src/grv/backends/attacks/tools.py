@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -191,7 +192,12 @@ func main() {
 
 @dataclass(frozen=True, slots=True)
 class ToolAttack:
-    """A program in some language that must not pass; the fields are those of `Attack`."""
+    """A program in some language that must not pass; the fields are those of `Attack`.
+
+    Attributes:
+        check: the check that it attacks, if it is not of kind `run` with a language. `@EXPECTED@`
+            in it becomes what the program must print.
+    """
 
     name: str
     language: str
@@ -199,6 +205,7 @@ class ToolAttack:
     aim: Aim = Aim.BREACH
     reasons: tuple[str, ...] = ()
     behaves: bool = False
+    check: Mapping[str, Any] | None = None
 
 
 def _cpp(name: str, body: str, aim: Aim = Aim.BREACH, *reasons: str) -> ToolAttack:
@@ -240,14 +247,11 @@ def trial_of(attack: ToolAttack, secret: str) -> tuple[str, Problem]:
         Aim.NUMBER: str(secrets.randbits(60)),
         Aim.BREACH: "breached",
     }[attack.aim]
+    name = f"{attack.name} ({attack.language})"
+    if attack.check is not None:
+        text = json.dumps(dict(attack.check)).replace("@EXPECTED@", expected)
+        return name, Problem(name, check=json.loads(text))
     tests: list[dict[str, Any]] = [{"input": f"{x}\n", "output": expected} for x in (1, 2)]
     if attack.behaves:
         tests[0]["output"] = "1"
-    name = f"{attack.name} ({attack.language})"
     return name, Problem(name, check={"kind": "run", "language": attack.language, "tests": tests})
-
-
-def trials(secret: str) -> Iterator[tuple[ToolAttack, str, Problem]]:
-    """Every attack with its name and its problem."""
-    for attack in ATTACKS:
-        yield (attack, *trial_of(attack, secret))

@@ -25,6 +25,13 @@ ANTHROPIC_SERVICE = Service(
     key_prefix="",
     headers={"anthropic-version": "2023-06-01"},
     custom_headers="ANTHROPIC_CUSTOM_HEADERS",
+    # https://platform.claude.com/docs/en/api/rate-limits, response headers.
+    quotas={
+        "requests": "anthropic-ratelimit-requests-{}",
+        "tokens": "anthropic-ratelimit-tokens-{}",
+        "input tokens": "anthropic-ratelimit-input-tokens-{}",
+        "output tokens": "anthropic-ratelimit-output-tokens-{}",
+    },
     versions=("v1",),
 )
 

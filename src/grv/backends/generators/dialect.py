@@ -231,6 +231,11 @@ class DialectClient:
         """The address without secrets."""
         return self._endpoint.shown
 
+    @property
+    def server(self) -> str:
+        """Whose limits hold for its requests: the host and the model."""
+        return f"{self.model} at {self._endpoint.place}"
+
     def sampled(self, sampling: Sampling) -> Self:
         """The same model and connections, with another sampling."""
         made = copy.copy(self)

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.errors import BackendError, UsageError, installing
+from ...core.errors import CALLS_AT_ONCE, BackendError, UsageError, installing
 from ...files import error_line
 from .bodies import (
     ACCEPTED,
@@ -30,6 +30,7 @@ from .bodies import (
 )
 from .client_pool import ClientPool
 from .faults import Cause, complaint, of_exception, of_response
+from .quotas import SAID, quotas
 from .secrets import KEYS, Secrets, key_in, keys_of_headers
 from .service import OPENAI, Service
 from .web import Failures, address, client_errors, host_of, shown, tls
@@ -129,6 +130,7 @@ class Endpoint(Failures[_Error]):
             content = _JSON.encode(dict(body)).encode()
             with self._clients.client() as client:
                 async with client.stream("POST", self._address(path), content=content) as response:
+                    SAID.set(quotas(response.headers, self.service.quotas))
                     await self._check_status(response)
                     async for piece in pieces(response, LARGEST_CHOICE * (choices + 1)):
                         reader.add(piece)
@@ -232,6 +234,9 @@ class Endpoint(Failures[_Error]):
             case self._httpx2.HTTPStatusError(response=response):
                 message = f"status {response.status_code}: {complaint(response.text)}"
                 cause = of_response(response.status_code, response.text, response.headers, body)
+                spent = next((quota.of for quota in SAID.get() if not quota.remaining), "")
+                if cause.limit == CALLS_AT_ONCE and spent:
+                    cause = replace(cause, limit=spent)
                 if response.status_code == 404 and self._is_whole(path):
                     cause = replace(cause, hint=f"leave {path} out of the address: grv adds it")
                 elif response.status_code == 404 and self._is_bare:

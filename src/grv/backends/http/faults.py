@@ -15,10 +15,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.errors import Fault
+from ...core.errors import CALLS_AT_ONCE, Fault
 from ...files import parse_json
+from .quotas import named_quota
 
 _UNPAID = frozenset({400, 401, 402, 403, 404, 405, 410, 429, 501, 503, 529})
+_LIMITED = frozenset({429, 503, 529})  # the server has too much to do, or the client asks too much
 _HINTS = {
     401: "check the key in {key}",
     402: "add credit to the account, or use another key",
@@ -85,6 +87,7 @@ class Cause:
     unpaid: bool = False
     retry_after: float | None = None
     hint: str = ""
+    limit: str = ""
 
 
 THIS_CALL = Cause()
@@ -110,7 +113,8 @@ def of_response(
     if status in _HINTS:
         return Cause("stop", unpaid=unpaid, hint=_HINTS[status])
     if status == 429 or status >= 500:
-        return Cause("wait", unpaid=unpaid, retry_after=wait)
+        limit = named_quota(body) or CALLS_AT_ONCE if status in _LIMITED else ""
+        return Cause("wait", unpaid=unpaid, retry_after=wait, limit=limit)
     if status in (400, 422) and (name := _parameter(body, sent)):
         omit = _FLAGS.get(name, "it")
         hint = f"the server refuses {name}: change or omit {omit}"

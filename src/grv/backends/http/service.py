@@ -25,6 +25,8 @@ class Service:
         headers: fixed headers.
         variables: headers from environment variables, as {header: variable}.
         custom_headers: the environment variable with further headers, one per line.
+        quotas: the headers with what is left of limits per minute, as {what is limited: header},
+            with {} for limit, remaining and reset.
         versions: versions of the interface. One at the end of a base URL replaces the usual one.
     """
 
@@ -37,6 +39,7 @@ class Service:
     headers: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     custom_headers: str = ""
+    quotas: Mapping[str, str] = field(default_factory=dict)
     versions: tuple[str, ...] = ()
 
     @property
@@ -84,4 +87,6 @@ OPENAI = Service(
     example="http://localhost:8000/v1",
     variables={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
     custom_headers="OPENAI_CUSTOM_HEADERS",
+    # https://platform.openai.com/docs/guides/rate-limits; many other servers have the same headers.
+    quotas={"requests": "x-ratelimit-{}-requests", "tokens": "x-ratelimit-{}-tokens"},
 )

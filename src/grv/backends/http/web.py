@@ -124,6 +124,7 @@ class Failures(Generic[_Error]):
             unpaid=cause.unpaid,
             place=self.place,
             hint=cause.hint.replace("{key}", self.key),
+            limit=cause.limit,
         )
 
     def cause(self, error: Exception) -> Exception | None:

@@ -29,6 +29,10 @@ from .isolation.jail import Step
 from .isolation.tool_jail import BUILT, WORK, ToolJail
 from .zygote import TICK, Zygote, kill, new_program_file
 
+# Of all processes together. What is written to a pipe or a socket and not read stays in the kernel,
+# up to 200 kB each, and is in no process's memory.
+_MOST_DESCRIPTORS = 2048
+_FEW = 2  # processes, which cannot have more: a limit of the kernel holds for each (tool_jail.py)
 NOT_STARTED = 127  # the exit code of a child whose program could not be started
 
 
@@ -90,6 +94,8 @@ class ToolZygote(Zygote):
             return "threads"
         if sum(map(tree.resident_bytes, processes)) > limits["memory_mb"] << 20:
             return "memory"
+        if len(processes) > _FEW and sum(map(tree.descriptors, processes)) > _MOST_DESCRIPTORS:
+            return "files"
         most = self._full + (limits["files_mb"] << 20) + (1 << 16)
         if scratch.overfull(
             self._box, most, is_mount=self._is_mount, processes=processes, most_entries=8000

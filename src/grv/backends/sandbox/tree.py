@@ -97,6 +97,14 @@ def threads(process: int) -> int:
     return max(1, int(found[17])) if len(found) > 17 else 0
 
 
+def descriptors(process: int) -> int:
+    """The number of files, pipes and sockets that a process has open; 0 if it is gone."""
+    try:
+        return len(os.listdir(f"/proc/{process}/fd"))
+    except OSError:
+        return 0
+
+
 def processor_seconds(processes: list[int], *, with_children: bool = True) -> float:
     """The processor time of processes, and of the children that they have waited for."""
     total = 0

@@ -118,7 +118,9 @@ class Zygote:
             self._send({"ended": message["run"]} | self._end_of(child, message))
 
     def _before(self, message: dict[str, Any]) -> None:
-        """Prepare a run; for a subclass."""
+        """Prepare a run."""
+        if message.get("reads_cgroup"):
+            message["limits"]["reads_cgroup"] = True
 
     def _send(self, message: dict[str, Any]) -> None:
         try:

@@ -139,6 +139,11 @@ class JudgeScorer:
             return [f"{self._name} has no log-probabilities: it rates answers from 0 to 100"]
         return []
 
+    @property
+    def server(self) -> str:
+        """Whose limits hold for its requests: the host and the model."""
+        return self._client.server
+
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
         """One score per draft; a ScorerError if there is no answer.
 

@@ -97,6 +97,11 @@ class RewardScorer:
         more = "".join(f", {name}={value!r}" for name, value in self.reward.changed().items())
         return f"RewardScorer({shown(self.url)!r}, {fields}{more})"
 
+    @property
+    def server(self) -> str:
+        """Whose limits hold for its requests."""
+        return f"{self.endpoint} at {self._client.place}"
+
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
         """One score per draft; a ScorerError if there is no readable answer."""
         sent = [draft for draft in drafts if not self.step or self.reward.steps(draft.text)]

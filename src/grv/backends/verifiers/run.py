@@ -21,7 +21,7 @@ from ..sandbox.tool_worker import ToolWorker
 from .languages import sources
 from .languages.building import build, ended, said, wait
 from .languages.completing import Completion
-from .languages.toolchains import Plan, own_step, toolchain
+from .languages.toolchains import NotInstalled, Plan, own_step, toolchain
 from .programs import comparing
 from .programs.checks import FailureCount, ProgramCheck
 from .programs.findings import failed
@@ -134,7 +134,16 @@ class RunCheck(ProgramCheck):
         return pair.tools
 
     def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
-        """The finding on a program: passed if it compiles and every output is right."""
+        """The finding on a program: passed if it compiles and every output is right.
+
+        It is broken if this machine lacks the tools: other problems are judged all the same.
+        """
+        try:
+            return self._judged(source, pair)
+        except NotInstalled as exc:
+            return Finding(Verdict.BROKEN, str(exc))
+
+    def _judged(self, source: str, pair: WorkerPair) -> Finding:
         if self.own is not None:
             plan = self.own.plan()
         else:

@@ -14,6 +14,7 @@ from ...core.pool import Pool
 from ...core.values import Costs, Generate, Step, Verify
 from ...theory.guard import FACTOR, LEAST_FOR_BOTH
 from .. import spec
+from ..promises import promises_of, sentence
 from .belief import Belief
 from .drift import Drift
 from .guard import Guard, guarded
@@ -61,11 +62,6 @@ class Learned:
     rank_only: ClassVar[bool] = False
     any_score: ClassVar[bool] = True
     relies_on: ClassVar[str] = "nothing for its bounds; it is cheap if the future is like the past"
-    proven: ClassVar[str] = (
-        "with one verification at a time, whatever the prior says: in the mean at most factor (5)"
-        " times J* if higher scores pass no less often; at most factor times verify-all on every"
-        " sequence, for any score"
-    )
 
     def __post_init__(self) -> None:
         if isinstance(self.prior, str):
@@ -95,6 +91,11 @@ class Learned:
                 f"{self.prior.name} counts failures by {self.prior.alike!r}: give --alike"
                 f" {self.prior.alike}"
             )
+
+    @property
+    def proven(self) -> str:
+        """What is proven about its cost."""
+        return sentence(promises_of("learned", factor=self.factor))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the steps of the prior and of the guard."""

@@ -75,7 +75,7 @@ class Member:
     @property
     def spent(self) -> float:
         """What this search has cost so far."""
-        return self.search.bill.total
+        return self.search.spent
 
     @property
     def over(self) -> bool:
@@ -210,10 +210,10 @@ class Portfolio:
         closed: list[str] = []
         if isinstance(event, Verified):
             closed = self._closed(acting, asked.action, event)
-        total = self.bill.total
-        for member in self.members:
+        spent = [member.spent for member in self.members]
+        for member, own in zip(self.members, spent, strict=True):
             if member is not acting:
-                member.search.change(total - member.spent, closed, event)
+                member.search.change(sum(spent) - own, closed, event)
 
     def restrict(self, budget: float) -> None:
         """Replace the budget of all searches together; see `Search.restrict`."""

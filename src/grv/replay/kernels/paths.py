@@ -16,7 +16,9 @@ import numpy as np
 
 from ...core.limits import Limits
 from ...core.values import REFUTED_CODE, Costs
+from ...theory.decimals import exact_ratio
 from ...theory.slots import Path as SlotPath
+from ...theory.slots import most_blind_draws
 from ..orders import OrderBatch
 from ..trials import Trials, rounds_of
 from .blocks import Blocks, Solved, counted, looked_up
@@ -26,11 +28,15 @@ NARROW = Limits()  # one verification after the other
 
 
 class Stage(NamedTuple):
-    """Generate `draws`, then verify the best `checks`; if blind, verify the new ones instead."""
+    """Generate `draws`, then verify the best `checks`; if blind, verify the new ones instead.
+
+    A blind stage draws again, `most` times in all, while verify-all would not verify the new one.
+    """
 
     draws: int
     checks: int = 1
     blind: bool = False
+    most: int = 1
 
 
 class Order(NamedTuple):
@@ -62,13 +68,17 @@ def run_stages(stages: Iterable[Stage], order: Order, width: int | None) -> Path
     n = len(places)
     heap: list[int] = []
     refuted = {REFUTED_CODE}
+    tried = {REFUTED_CODE}  # the keys of blind draws
     drawn = verified = generating = verifying = 0
     exhausted = False  # becomes True when more candidates are requested than there are
-    for draws, checks, blind in stages:
-        generating += not exhausted
-        exhausted |= drawn + draws > n
-        start = drawn
-        drawn = min(n, drawn + draws)
+    for draws, checks, blind, most in stages:
+        for _ in range(most):
+            generating += not exhausted
+            exhausted |= drawn + draws > n
+            start = drawn
+            drawn = min(n, drawn + draws)
+            if exhausted or not (blind and _is_spared(places[start], keys, tried)):
+                break
         if blind:
             chosen = _open(places[start:drawn], keys, refuted)
         else:
@@ -93,11 +103,16 @@ def run_blocks(stages: Sequence[Stage], order: Order, blocks: Blocks) -> bool:
     places, passed, keys = order
     heap: list[int] = []
     refuted = {REFUTED_CODE}
+    tried = {REFUTED_CODE}
     try:
-        for number, (draws, checks, blind) in enumerate(stages):
-            start = blocks.used
-            new = places[start : start + blocks.generate(draws, partial(_ahead, stages, number))]
-            blocks.keyed |= keys is not None and any(keys[place] != -1 for place in new)
+        for number, (draws, checks, blind, most) in enumerate(stages):
+            for _ in range(most):
+                start = blocks.used
+                end = start + blocks.generate(draws, partial(_ahead, stages, number))
+                new = places[start:end]
+                blocks.keyed |= keys is not None and any(keys[place] != -1 for place in new)
+                if not (new and blind and _is_spared(new[0], keys, tried)):
+                    break
             if blind:
                 chosen = _open(new, keys, refuted)
             else:
@@ -160,6 +175,15 @@ def _open(places: Sequence[int], keys: Sequence[int] | None, refuted: set[int]) 
     return chosen
 
 
+def _is_spared(place: int, keys: Sequence[int] | None, tried: set[int]) -> bool:
+    """Whether verify-all would not verify a blind draw; if it would, its key is marked as tried."""
+    if keys is None or keys[place] < 0:
+        return False
+    spared = keys[place] in tried
+    tried.add(keys[place])
+    return spared
+
+
 def path(policy: SlotPath, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials:
     """The kernel of path policies. A slot is one verification, so the width has no effect."""
     return staged(batch, slot_stages(policy, costs, len(batch.problem)), width=1)
@@ -181,8 +205,9 @@ def slot_stages(
     """
     drawn = 0
     stages = []
+    most = most_blind_draws(exact_ratio(costs))
     for slot in policy.slots(costs):  # pragma: no branch (there is always another slot)
-        stages.append(Stage(slot.draws, 1, slot.blind))
+        stages.append(Stage(slot.draws, 1, slot.blind, most if slot.blind else 1))
         beyond -= drawn > candidates
         drawn += slot.draws
         if drawn > candidates and beyond <= 0:

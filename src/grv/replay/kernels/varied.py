@@ -142,19 +142,27 @@ class _PoolState:
         for place in self.places[self._sorted : self.drawn]:
             heapq.heappush(self._first, (self._failed(place), place))
         self._sorted = self.drawn
-        return self._top(self._first, range(len(self.places)))
+        while True:
+            counted, place = self._first[0]
+            now = self._failed(place)
+            if not self._open[place]:
+                heapq.heappop(self._first)
+            elif counted == now:
+                return place
+            else:
+                heapq.heapreplace(self._first, (now, place))
 
     def finish(self) -> bool:
         """Verify the rest one by one; return whether one passes."""
         self.recheck_ties()
-        ages = [(self._failed(place), age) for age, place in enumerate(self.places[: self.drawn])]
-        heapq.heapify(ages)
+        oldest = 0
         turn = 0
         while self.verified < self.drawn:
             turn += 1
-            by_age = turn % ONE_IN == 0
+            while not self._open[self.places[oldest]]:
+                oldest += 1
             ranked = self._worthiest if self.ties_count else self.first
-            if self.verify(self._top(ages, self.places) if by_age else ranked()):
+            if self.verify(self.places[oldest] if turn % ONE_IN == 0 else ranked()):
                 return True
         return False
 
@@ -180,19 +188,6 @@ class _PoolState:
 
     def _failed(self, place: int) -> int:
         return self._failures.get(self.levels[place], 0) if self.ties_count else 0
-
-    def _top(self, heap: list[tuple[int, int]], places: Sequence[int]) -> int:
-        """The first open rank of a heap of (failures, number); `places` maps numbers to ranks."""
-        while True:
-            counted, number = heap[0]
-            place = places[number]
-            now = self._failed(place)
-            if not self._open[place]:
-                heapq.heappop(heap)
-            elif counted == now:
-                return place
-            else:
-                heapq.heapreplace(heap, (now, number))
 
     def run(self, *, solved: bool) -> PathRun:
         """The result."""

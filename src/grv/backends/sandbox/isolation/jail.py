@@ -49,6 +49,8 @@ class Jail:
         self._install: kernel.Prepared | None = None
         self._rules: dict[bool, int] = {}
         self._restrict: dict[bool, kernel.Prepared] = {}
+        self._scratch = scratch
+        self._readable = [*landlock.readable_paths(), readable]
         self._bare = _address_space() if kernel.is_linux else 0
         self._limits: Mapping[str, Any] = {}
         self._steps: list[Step] = []
@@ -60,9 +62,8 @@ class Jail:
             return
         try:
             version = kernel.landlock_version()
-            paths = [*landlock.readable_paths(), readable]
             self._rules = {
-                may_write: landlock.ruleset(version, paths, scratch if may_write else None)
+                may_write: landlock.ruleset(version, self._readable, scratch if may_write else None)
                 for may_write in (True, False)
             }
             self._restrict = {
@@ -99,7 +100,10 @@ class Jail:
         if limits != self._limits:
             steps = self._limiting(limits)
             if self._rules:
-                steps.append(self._restrict[limits["files_mb"] > 0])
+                may_write = limits["files_mb"] > 0
+                with_group = functools.partial(self._confine_but_for_group, may_write=may_write)
+                reads_group = limits.get("reads_cgroup", False)
+                steps.append(with_group if reads_group else self._restrict[may_write])
             if self._filter is not None:
                 steps.append(self._confine_calls)
             self._limits = limits
@@ -113,6 +117,12 @@ class Jail:
 
     def _confine_files(self) -> None:
         self._restrict[True]()
+
+    def _confine_but_for_group(self, *, may_write: bool) -> None:
+        """As the prepared rules, but with the limits of this process's control groups readable."""
+        readable = [*self._readable, *landlock.group_limit_paths()]
+        scratch = self._scratch if may_write else None
+        kernel.landlock_restricting(landlock.ruleset(self.landlock, readable, scratch))()
 
     def _confine_calls(self) -> None:
         assert self._filter is not None

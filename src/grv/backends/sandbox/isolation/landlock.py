@@ -33,6 +33,16 @@ _OWN = _READ | _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REGU
 _OWN |= _REFER | _TRUNCATE
 _OF_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE  # the others apply to directories
 
+_CGROUPS = "/sys/fs/cgroup"
+# Where the kernel says what a control group may use, in both versions of its interface.
+_GROUP_LIMITS = (
+    "cpu.max",
+    "cpu.cfs_quota_us",
+    "cpu.cfs_period_us",
+    "memory.max",
+    "memory.limit_in_bytes",
+)
+
 _SYSTEM = (
     "/lib",
     "/lib64",
@@ -58,6 +68,29 @@ def readable_paths() -> list[str]:
 def system_paths() -> list[str]:
     """Paths that every program reads: system libraries, time zones."""
     return sorted({os.path.realpath(path) for path in _SYSTEM if os.path.exists(path)})
+
+
+def group_limit_paths() -> list[str]:
+    """The files that say what this process's control groups may use, and which groups these are.
+
+    The first of them belongs to this process, so a child must call this itself.
+    """
+    own = "/proc/self/cgroup"
+    try:
+        with open(own) as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return []
+    folders = set()
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        for controller in controllers.split(","):
+            names = [name for name in path.split("/") if name not in ("", "..")]
+            for length in range(len(names) + 1):
+                folders.add(os.path.join(_CGROUPS, controller, *names[:length]))
+    files = [os.path.join(folder, name) for folder in folders for name in _GROUP_LIMITS]
+    return [own, *(path for path in sorted(files) if os.path.exists(path))]
 
 
 def ruleset(

@@ -18,7 +18,7 @@ from typing import Any
 from . import kernel, landlock, seccomp
 from .jail import MEBIBYTE, Jail, Step
 
-_OPEN_FILES = 1024
+_OPEN_FILES = {"program": 256, "build": 1024, "command": 1024}  # of one process
 _STACK = 256 << 20
 _SIGNALS_SCOPED = 6  # the Landlock version from which signals do not leave the jail
 _MOST_RULES = 32
@@ -79,11 +79,12 @@ class ToolJail(Jail):
     def _limiting(self, limits: Mapping[str, Any]) -> list[Step]:
         files = max(1, limits["files_mb"]) * MEBIBYTE
         cpu = limits["cpu"]
+        open_files = _OPEN_FILES[limits["mode"]]
         wanted = [
             (resource.RLIMIT_CORE, 0, 0),
             (resource.RLIMIT_CPU, cpu, cpu + 1),
             (resource.RLIMIT_FSIZE, files, files),
-            (resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES),
+            (resource.RLIMIT_NOFILE, open_files, open_files),
             (resource.RLIMIT_STACK, _STACK, _STACK),
         ]
         steps: list[Step] = []

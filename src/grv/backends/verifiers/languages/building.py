@@ -32,7 +32,7 @@ def build(worker: ToolWorker, plan: Plan, source: str, limits: RunLimits) -> Fin
     allowed = _larger(BUILDING, limits)
     steps = plan.build or (Step(()),)  # without a build, the file is only written
     for number, step in enumerate(steps):
-        files = {plan.source: source} if number == 0 else {}
+        files = {**plan.files, plan.source: source} if number == 0 else {}
         with worker.step(
             "build", step, allowed, files=files, joins=True, clears=number == 0
         ) as run:

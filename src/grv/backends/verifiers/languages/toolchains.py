@@ -23,6 +23,8 @@ from ...sandbox.isolation.landlock import readable_paths
 from ...sandbox.tool_worker import Grants, Step
 
 _SECONDS = 60.0  # for a question to a tool
+_GO_SECONDS = 1200.0  # for Go, which compiles its library when it is asked for the first time
+_OLDEST_TYPESCRIPT = (5, 6)  # older ones cannot leave types unchecked
 _VERSION = re.compile(r"\d+(?:\.\d+)*[-+.\w]*")
 
 
@@ -35,12 +37,14 @@ class Plan:
         build: what builds it, in order.
         run: what runs it.
         mode: "program", or "command" if it may start processes.
+        files: texts of further files that building needs, by name.
     """
 
     source: str
     build: tuple[Step, ...]
     run: Step
     mode: str = "program"
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ def _on_path(language: str, name: str, package: str) -> str:
     return os.path.realpath(path)
 
 
-def _asked(*argv: str, **variables: str) -> str:
+def _asked(*argv: str, seconds: float = _SECONDS, **variables: str) -> str:
     """What a tool prints, without spaces around it; "" if it fails."""
     try:
         done = subprocess.run(
@@ -109,7 +113,7 @@ def _asked(*argv: str, **variables: str) -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_SECONDS,
+            timeout=seconds,
             stdin=subprocess.DEVNULL,
             cwd="/",
             env=os.environ | variables,
@@ -123,6 +127,15 @@ def _asked(*argv: str, **variables: str) -> str:
 def _version(*argv: str) -> str:
     found = _VERSION.search(_asked(*argv).partition("\n")[0])
     return found[0] if found else "unknown"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version.
+
+    >>> _numbers("5.10.1-beta")
+    (5, 10, 1)
+    """
+    return tuple(map(int, re.findall(r"\d+", version.partition("-")[0])))
 
 
 def _real(paths: list[str]) -> tuple[str, ...]:
@@ -188,10 +201,15 @@ def _rust() -> Toolchain:
 _PUBLIC_CLASS = re.compile(
     r"\bpublic\s+(?:(?:final|abstract|strictfp|sealed)\s+)*(?:class|record|enum|interface)\s+(\w+)"
 )
-_ANY_CLASS = re.compile(r"\b(?:class|record|enum|interface)\s+(\w+)")
-_MAIN = re.compile(r"\bstatic\s+(?:final\s+)?void\s+main\s*\(")
 _PACKAGE = re.compile(r"^[ \t]*package\s+([\w.]+)\s*;", re.M)
-_COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_SILENT = re.compile(
+    r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|/\*.*?\*/|//[^\n]*',
+    re.DOTALL,
+)
+_NESTING = re.compile(
+    r"(?<![\w.])(?:class|record|enum|interface)\s+(?P<name>\w+)|(?P<brace>[{}])"
+    r"|\bvoid\s+(?P<main>main)\s*\(\s*(?:final\s+)?String\b"
+)
 _SMALL_MACHINE = ("-XX:+UseSerialGC", "-XX:-UsePerfData", "-XX:ActiveProcessorCount=2")
 
 
@@ -210,7 +228,7 @@ def _java() -> Toolchain:
     machine = [f"-J{option}" for option in (*_SMALL_MACHINE, "-XX:TieredStopAtLevel=1", "-Xmx1g")]
 
     def plan(text: str, memory_mb: int) -> Plan:
-        bare = _COMMENTS.sub(" ", text)
+        bare = _SILENT.sub(" ", text)
         public = _PUBLIC_CLASS.search(bare)
         name = public[1] if public else "Main"
         package = _PACKAGE.search(bare)
@@ -228,10 +246,24 @@ def _java() -> Toolchain:
 
 
 def _main_class(text: str) -> str:
-    """The class that is named last before the method `main`; "" if there is none."""
-    main = _MAIN.search(text)
-    names = _ANY_CLASS.findall(text[: main.start()]) if main else []
-    return str(names[-1]) if names else ""
+    """The class that has the method `main`; "" if there is none. No comments or texts are in it.
+
+    >>> _main_class("class A { static class B { } public static void main(String[] a) { } }")
+    'A'
+    """
+    inside: list[str] = []  # the classes around, and "" for other braces
+    declared = ""
+    for part in _NESTING.finditer(text):
+        if part["name"]:
+            declared = part["name"]
+        elif part["main"]:
+            return "$".join(name for name in inside if name)
+        elif part["brace"] == "{":
+            inside.append(declared)
+            declared = ""
+        elif inside:
+            inside.pop()
+    return ""
 
 
 _NODE = {"OPENSSL_CONF": "/dev/null"}  # it stops if it may not read the system's
@@ -262,6 +294,12 @@ def _typescript() -> Toolchain:
     """TypeScript's compiler, which only erases the types: it is told not to check them."""
     node = _on_path("typescript", "node", "nodejs")
     script = _on_path("typescript", "tsc", "typescript with npm")
+    version = _version(node, script, "--version")
+    if _numbers(version) < _OLDEST_TYPESCRIPT:
+        raise NotInstalled(
+            f"typescript {version} is too old for programs in typescript: "
+            "install version 5.6 or newer with npm"
+        )
     package = Path(script).parents[1]
     beside = package.parent / "@typescript"  # the compiler itself, from version 7 on
     grants = Grants((), _real([node, str(package), str(beside)]))
@@ -273,11 +311,19 @@ def _typescript() -> Toolchain:
     def plan(text: str, memory_mb: int) -> Plan:
         return Plan("main.ts", (build,), _node_step(node, running, memory_mb, "{built}/main.js"))
 
-    version = _version(node, script, "--version")
     return Toolchain("typescript", script, version, plan, grants, {"tsc": script})
 
 
+_GO = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+_GO_PACKAGES = "{{if .Export}}packagefile {{.ImportPath}}={{.Export}}{{end}}"
+
+
 def _go() -> Toolchain:
+    """Go's compiler and linker, which are told where each compiled package of the library is.
+
+    Up to 1.19 Go comes with these files. Later versions compile the library for the user's build
+    cache when they are first asked for it, outside the jail.
+    """
     go = _on_path("go", "go", "golang-go")
     root = _asked(go, "env", "GOROOT")
     tools = _asked(go, "env", "GOTOOLDIR")
@@ -285,20 +331,24 @@ def _go() -> Toolchain:
     linker = os.path.join(tools, "link")
     if not os.path.exists(compiler) or not os.path.exists(linker):
         raise NotInstalled(f"no compiler for programs in go: {go} names none")
-    system, _, machine = _asked(go, "env", "GOOS", "GOARCH").partition("\n")
-    packages = os.path.join(root, "pkg", f"{system}_{machine.strip()}")
-    if not os.path.isdir(packages):
-        raise NotInstalled(
-            f"no compiled packages for programs in go: {packages} is missing; use Go up to 1.19"
-        )
-    grants = Grants(_real([root, packages]), _real([tools]))
+    listing = (go, "list", "-export", "-f", _GO_PACKAGES, "std")
+    packages = _asked(*listing, seconds=_GO_SECONDS, **_GO)
+    archives = [line.partition("=")[2] for line in packages.splitlines()]
+    if not archives:
+        raise NotInstalled(f"no library for programs in go: {' '.join(listing[:3])} std fails")
+    grants = Grants(_real([root, *archives]), _real([tools]))
     variables = {"GOROOT": root}
-    compiling = (compiler, "-p", "main", "-complete", "-I", packages, "-o", "main.o", "main.go")
-    linking = (linker, "-s", "-w", "-L", packages, "-o", "main", "main.o")
+    named = ("-importcfg", "packages", "-o")
+    compiling = (compiler, "-p", "main", "-complete", *named, "main.o", "main.go")
+    linking = (linker, "-s", "-w", *named, "main", "main.o")
     build = (Step(compiling, grants, variables), Step(linking, grants, variables))
 
     def plan(text: str, memory_mb: int) -> Plan:
-        return Plan("main.go", build, Step(("{built}/main",), starts=("main",)))
+        lost = [path for path in archives if not os.path.exists(path)]
+        if lost:
+            raise NotInstalled("the library for programs in go was removed: start grv again")
+        run = Step(("{built}/main",), starts=("main",))
+        return Plan("main.go", build, run, files={"packages": packages})
 
     return Toolchain("go", go, _version(go, "version"), plan, grants, {"go": go})
 

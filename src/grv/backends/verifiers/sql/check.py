@@ -12,6 +12,7 @@ never has the reference or its rows: these are compared here. `limits` apply to 
 from __future__ import annotations
 
 import functools
+import importlib.util
 import math
 import re
 import threading
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ....core.errors import UsageError
+from ....core.errors import UsageError, installing
 from ....core.values import Verdict
 from ....files import shown
 from ....own_code import digest_of_files
@@ -36,7 +37,7 @@ from ..programs.checks import FailureCount, call, load, loading
 from ..programs.findings import clean, failed, raised, refused, silent
 from ..worker_pair import WorkerPair
 
-ENGINES = ("sqlite",)
+ENGINES = ("sqlite", "duckdb")
 _VARIANTS = 25
 _MOST_VARIANTS = 200
 _MOST_ROWS = 100_000  # of a query's answer
@@ -45,12 +46,14 @@ _TOLERANCE = 1e-6
 _LARGEST = 1 << 30  # bytes of all databases
 _PREPARING = 60.0  # seconds at least for the reference on all variants
 _ENTRY = "answer"
-_SQLITE = b"SQLite format 3\0"
+# How the files of an engine begin: what, and where.
+_STARTS = {"sqlite": (b"SQLite format 3\0", 0), "duckdb": (b"DUCK", 8)}
 _START = re.compile(r"^[ \t(]*(?:select|with|values)\b", re.IGNORECASE | re.MULTILINE)
 _WORD = re.compile(r"--[^\n]*|/\*.*?\*/|'[^']*'|\"[^\"]*\"|\w+", re.DOTALL)
-_QUERIES = {
-    "sqlite": ("select", "values"),
-}
+# The words of which a query has one.
+_READING = ("select", "values", "from", "table", "pivot", "unpivot", "describe", "show")
+_QUERIES = {"sqlite": ("select", "values"), "duckdb": (*_READING, "desc", "summarize")}
+_DUCKDB_MB = 256  # the library itself, and what it reserves before the first query
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ class SqlCheck(WholeTextCheck):
     """Passes a text with a query that returns the rows of the reference query.
 
     Attributes:
-        engine: "sqlite".
+        engine: "sqlite" or "duckdb".
         reference: the query that is right.
         schema: SQL that makes the tables and their rows; "" if there are files.
         files: the paths of databases, or of files with SQL.
@@ -104,6 +107,8 @@ class SqlCheck(WholeTextCheck):
         """The check of a problem; a UsageError names the field that is wrong."""
         record = problem.check
         engine = one_of(record, "engine", ENGINES)
+        if engine == "duckdb" and importlib.util.find_spec("duckdb") is None:
+            raise UsageError(f"engine duckdb needs DuckDB: {installing('duckdb')}")
         if ("schema" in record) == ("databases" in record):
             raise UsageError("give schema, which is SQL, or databases, which are files")
         schema = required_text(record, "schema") if "schema" in record else ""
@@ -163,7 +168,14 @@ class SqlCheck(WholeTextCheck):
         order = loading(_source(), _ENTRY, self.limits, seed)
         worker = pair.candidate
         stdin = self._known.files
-        with worker.run("candidate", self.limits, tests=tests, stdin=stdin, first=order) as run:
+        with worker.run(
+            "candidate",
+            self._with_engine(self.limits),
+            tests=tests,
+            stdin=stdin,
+            first=order,
+            more=self._needs(),
+        ) as run:
             if (refusal := load(run, _ENTRY, self.limits)) is not None:
                 return refusal
             for number in self.failures.order(len(databases)):
@@ -221,7 +233,7 @@ class SqlCheck(WholeTextCheck):
         sources: list[dict[str, Any]] = [{"script": self.schema}] if self.schema else []
         data = bytearray()
         for number, path in enumerate(self.files):
-            source = _read(path, f"databases[{number}]", data)
+            source = _read(path, f"databases[{number}]", data, self.engine)
             sources.append(source)
         self._known.files = bytes(data)
         seconds = max(_PREPARING, 4 * self.limits.seconds)
@@ -235,7 +247,12 @@ class SqlCheck(WholeTextCheck):
         found: list[Expected] = []
         order = loading(_source(), _ENTRY, limits, 0)
         with pair.candidate.run(
-            "candidate", limits, tests=len(sources) + 1, stdin=self._known.files, first=order
+            "candidate",
+            self._with_engine(limits),
+            tests=len(sources) + 1,
+            stdin=self._known.files,
+            first=order,
+            more=self._needs(),
         ) as run:
             if (refusal := load(run, _ENTRY, limits)) is not None:
                 return _broken(refusal.reason)
@@ -253,6 +270,16 @@ class SqlCheck(WholeTextCheck):
                     for each in content["databases"]
                 ]
         return found
+
+    def _needs(self) -> dict[str, Any]:
+        """What the engine needs of the jail: DuckDB stops if it cannot read its cgroup's limits."""
+        return {"reads_cgroup": self.engine == "duckdb"}
+
+    def _with_engine(self, limits: RunLimits) -> RunLimits:
+        """The limits with room for the engine itself, which the interpreter does not contain."""
+        if self.engine != "duckdb":
+            return limits
+        return limits.with_({"memory_mb": limits.memory_mb + _DUCKDB_MB})
 
     def _ask(
         self, run: Run, do: str, query: str, database: Any, **more: Any
@@ -289,13 +316,18 @@ def _source() -> str:
     return Path(__file__).with_name("jailed.py").read_text(encoding="utf-8")
 
 
-def _read(path: str, place: str, data: bytearray) -> dict[str, Any]:
+def _read(path: str, place: str, data: bytearray, engine: str) -> dict[str, Any]:
     """A file as a source of data; a database is added to `data`."""
     try:
         content = Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"{place}: {shown(path)}: {error.strerror}") from None
-    if content[:16] != _SQLITE:
+    written_by = [
+        name for name, (start, at) in _STARTS.items() if content[at : at + len(start)] == start
+    ]
+    if written_by and engine not in written_by:
+        raise UsageError(f"{place}: {shown(path)} is a database of {written_by[0]}, not {engine}")
+    if not written_by:
         try:
             return {"script": content.decode("utf-8")}
         except UnicodeDecodeError:
@@ -316,7 +348,7 @@ def query_in(text: str) -> str:
     'SELECT a\nFROM t'
     """
     answer = spoken(text)
-    blocks = code_in(answer, ("sql", "sqlite", "sqlite3", "postgresql", "mysql"))
+    blocks = code_in(answer, ("sql", "sqlite", "sqlite3", "duckdb", "postgresql", "mysql"))
     if blocks:
         return _bare(blocks[-1])
     start = _START.search(answer)

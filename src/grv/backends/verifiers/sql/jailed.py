@@ -12,7 +12,9 @@ columns of the same type. So a query that is right by accident gives other rows 
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import decimal
 import os
 import random
 import re
@@ -72,7 +74,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table: how it is made, its columns, and rows of it."""
+    """A table: how it is made for a variant, its columns, and rows of it."""
 
     name: str
     ddl: str
@@ -85,49 +87,337 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     try:
         if request["do"] == "prepare":
             return prepare(request)
-        database = _opened(request)
-        return {"rows": _rows(database, request, request["query"])}
+        return {"rows": _opened(request, request["database"]).rows(request, request["query"])}
     except QueryError as error:
         return {"error": str(error)[:500]}
     except MemoryError:
         return {"error": "memory"}
 
 
-def _opened(request: dict[str, Any]) -> sqlite3.Connection:
-    """The database of a request, with all its data."""
-    try:
-        return _sqlite(request["database"])
-    except sqlite3.Error as error:
-        raise QueryError(f"the database: {error}") from None
+def _opened(
+    request: dict[str, Any], source: dict[str, Any], *, backwards: bool = False
+) -> Sqlite | DuckDB:
+    """The database of a source, with all its data; backwards, it prefers the last rows."""
+    engine: type[Sqlite | DuckDB] = DuckDB if request["engine"] == "duckdb" else Sqlite
+    return engine(source, request["memory_mb"], backwards=backwards)
 
 
-def _sqlite(source: dict[str, Any]) -> sqlite3.Connection:
-    database = sqlite3.connect(":memory:", isolation_level=None)
-    if "file" in source:
-        database.deserialize(_piece(source["file"]))
-    if "script" in source:
-        database.executescript(source["script"])
-    if "tables" in source:
-        database.execute("PRAGMA foreign_keys = OFF")
-        for name, ddl, width, rows in source["tables"]:
-            database.execute(ddl)
-            marks = ",".join("?" * width)
-            for row in rows:
-                database.execute(f"INSERT OR IGNORE INTO {_quoted(name)} VALUES ({marks})", row)
-        _drop_orphans(database)
-        for ddl in source["after"]:
-            database.execute(ddl)
-    return database
+class Sqlite:
+    """A database in the memory of this process.
+
+    Args:
+        source: the tables with their rows, a script that makes them, or a file of the judge's.
+        memory_mb: what a query may take.
+        backwards: whether rows are stored and read from the end where no order is given.
+    """
+
+    def __init__(self, source: dict[str, Any], memory_mb: int, *, backwards: bool) -> None:
+        self._memory_mb = memory_mb
+        self._database = sqlite3.connect(":memory:", isolation_level=None)
+        try:
+            self._fill(source, backwards)
+        except sqlite3.Error as error:
+            raise QueryError(f"the database: {error}") from None
+
+    def _fill(self, source: dict[str, Any], backwards: bool) -> None:
+        database = self._database
+        if "file" in source:
+            database.deserialize(_piece(source["file"]))
+        if "script" in source:
+            database.executescript(source["script"])
+        if "tables" in source:
+            database.execute("PRAGMA foreign_keys = OFF")
+            for name, ddl, width, rows in source["tables"]:
+                database.execute(ddl)
+                marks = ",".join("?" * width)
+                for row in rows:
+                    database.execute(f"INSERT OR IGNORE INTO {_quoted(name)} VALUES ({marks})", row)
+            self._drop_orphans()
+            for ddl in source["after"]:
+                database.execute(ddl)
+        if backwards:
+            database.execute("PRAGMA reverse_unordered_selects = ON")
+
+    def _drop_orphans(self) -> None:
+        """Remove rows that refer to rows which broke a constraint and are not there."""
+        for _ in range(_MOST_ROWS):
+            orphans = self._database.execute("PRAGMA foreign_key_check").fetchall()
+            if not orphans:
+                return
+            for table, row, *_ in orphans:
+                self._database.execute(f"DELETE FROM {_quoted(table)} WHERE rowid = ?", [row])
+
+    def rows(self, request: dict[str, Any], query: str) -> list[list[Any]]:
+        """The rows of a query, which can do nothing but read."""
+        if "\0" in query:
+            raise QueryError("a null character")
+        database = self._database
+        for limit, value in (
+            (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
+            (sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE),
+            (sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _LONGEST_PATTERN),
+            (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 500),
+            (sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 100),
+        ):
+            database.setlimit(limit, value)
+        database.execute("PRAGMA query_only = ON")
+        database.execute(f"PRAGMA hard_heap_limit = {self._memory_mb << 20}")
+        room = int(request["seconds"] * _STEPS_PER_SECOND)
+        taken = 0
+
+        def is_over() -> bool:
+            nonlocal taken
+            taken += _STEPS
+            return taken > room
+
+        def authorize(action: int, one: Any, other: Any, *rest: Any) -> int:
+            if action not in _ALLOWED:
+                return sqlite3.SQLITE_DENY
+            if action == sqlite3.SQLITE_FUNCTION and str(other).lower() in _FORBIDDEN:
+                return sqlite3.SQLITE_DENY
+            return sqlite3.SQLITE_OK
+
+        database.set_authorizer(authorize)
+        database.set_progress_handler(is_over, _STEPS)
+        try:
+            return _fetched(database.execute(query), request["rows"])
+        except sqlite3.Error as error:
+            if taken > room:
+                raise QueryError("too many steps") from None
+            raise QueryError(str(error)) from None
+        except (sqlite3.Warning, ValueError, OverflowError) as error:
+            raise QueryError(str(error)) from None
+        finally:
+            database.set_progress_handler(None, 0)
+            database.set_authorizer(None)
+
+    def tables(self, nulls: str) -> tuple[list[Table], list[str]]:
+        """The tables with some of their rows, and what is made after them."""
+        try:
+            return self._tables(nulls)
+        except sqlite3.Error as error:
+            raise QueryError(f"the database: {error}") from None
+
+    def _tables(self, nulls: str) -> tuple[list[Table], list[str]]:
+        database = self._database
+        tables = []
+        after = []
+        entries = database.execute(
+            "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
+        ).fetchall()
+        for kind, name, ddl in entries:
+            if kind in ("index", "view"):
+                after.append(ddl)
+            if kind != "table" or name.startswith("sqlite_"):
+                continue
+            information = database.execute(f"PRAGMA table_xinfo({_quoted(name)})").fetchall()
+            parents: dict[str, tuple[str, str]] = {}
+            for key in database.execute(f"PRAGMA foreign_key_list({_quoted(name)})").fetchall():
+                parents[key[3].lower()] = (key[2], key[4] or "")
+            unique = set()
+            for index in database.execute(f"PRAGMA index_list({_quoted(name)})").fetchall():
+                members = database.execute(f"PRAGMA index_info({_quoted(index[1])})").fetchall()
+                if index[2] and len(members) == 1:
+                    unique.add(members[0][2])
+            rows = database.execute(f"SELECT * FROM {_quoted(name)} LIMIT {_READ}").fetchall()
+            columns = []
+            for place, (_, column, _, not_null, _, key, hidden) in enumerate(information):
+                if hidden:
+                    raise QueryError(f"table {name} has a generated column")
+                empty = any(row[place] is None for row in rows)
+                may_be_null = not not_null and not key and (nulls == "declared" or empty)
+                parent = parents.get(column.lower())
+                columns.append(Column(column, bool(key) or column in unique, may_be_null, parent))
+            tables.append(Table(name, ddl, columns, [list(row) for row in rows]))
+        return tables, after
+
+    def accepted(self, tables: list[Table]) -> list[Table]:
+        """The tables of a variant; a row that breaks a constraint is left out when it is made."""
+        return tables
 
 
-def _drop_orphans(database: sqlite3.Connection) -> None:
-    """Remove rows that refer to rows which broke a constraint and are not there."""
-    for _ in range(_MOST_ROWS):
-        orphans = database.execute("PRAGMA foreign_key_check").fetchall()
-        if not orphans:
+# What DuckDB may not do: open files, load extensions, start threads, look at this program.
+_DUCKDB: dict[str, Any] = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",
+    "threads": "1",
+    "async_threads": "0",
+}
+# Types whose values Python gives and takes as they are. Others are read as texts.
+_KEPT_TYPES = re.compile(
+    r"BOOLEAN|U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|DECIMAL.*|VARCHAR|BLOB"
+)
+
+
+class DuckDB:
+    """As `Sqlite`. A file is copied to the scratch directory first, and only read there.
+
+    Variants have no constraints: their rows were checked against those of the schema when the
+    variants were made (`accepted`). DuckDB counts no steps; the judge limits its time.
+    """
+
+    def __init__(self, source: dict[str, Any], memory_mb: int, *, backwards: bool) -> None:
+        import duckdb
+
+        self._duckdb = duckdb
+        self._memory_mb = memory_mb
+        self._definitions: dict[str, str] = {}
+        self._sequences: list[str] = []
+        try:
+            self.database = self._connected(source)
+            self._fill(source)
+        except duckdb.Error as error:
+            raise QueryError(f"the database: {_first_line(error)}") from None
+
+    def _connected(self, source: dict[str, Any]) -> Any:
+        if "file" not in source:
+            return self._connection(":memory:", read_only=False)
+        path = os.path.abspath("database.duckdb")
+        try:
+            with open(path, "wb") as file:
+                file.write(_piece(source["file"]))
+        except OSError as error:
+            raise QueryError(f"the database: {error.strerror}; raise limits.files_mb") from None
+        return self._connection(path, read_only=True)
+
+    def _connection(self, path: str, *, read_only: bool) -> Any:
+        config = _DUCKDB | {"memory_limit": f"{self._memory_mb}MB"}
+        return self._duckdb.connect(path, read_only=read_only, config=config)
+
+    def _fill(self, source: dict[str, Any]) -> None:
+        if "script" in source:
+            self.database.execute(source["script"])
+        if "tables" in source:
+            for name, ddl, width, rows in source["tables"]:
+                self.database.execute(ddl)
+                self.insert(name, width, rows)
+            for ddl in source["after"]:
+                self.database.execute(ddl)
+
+    def insert(self, name: str, width: int, rows: list[list[Any]]) -> None:
+        """Add rows to a table: all of them, or none and an error."""
+        if not rows:
             return
-        for table, row, *_ in orphans:
-            database.execute(f"DELETE FROM {_quoted(table)} WHERE rowid = ?", [row])
+        marks = f"({','.join('?' * width)})"
+        values = ",".join([marks] * len(rows))
+        flat = [value for row in rows for value in row]
+        self.database.execute(f"INSERT INTO {_quoted(name)} VALUES {values}", flat)
+
+    def rows(self, request: dict[str, Any], query: str) -> list[list[Any]]:
+        """The rows of a query, which can do nothing but read."""
+        duckdb = self._duckdb
+        try:
+            kinds = [each.type for each in duckdb.extract_statements(query)]
+            if kinds != [duckdb.StatementType.SELECT]:
+                raise QueryError("it is not one query that only reads")
+            self.database.execute("SET lock_configuration = true")
+            self.database.execute("BEGIN TRANSACTION READ ONLY")
+            return _fetched(self.database.execute(query), request["rows"])
+        except duckdb.OutOfMemoryException:
+            raise QueryError("memory") from None
+        except (duckdb.Error, ValueError, OverflowError, RuntimeError) as error:
+            raise QueryError(_first_line(error)) from None
+
+    def tables(self, nulls: str) -> tuple[list[Table], list[str]]:
+        """The tables with some of their rows, and what is made after them."""
+        try:
+            return self._tables(nulls)
+        except self._duckdb.Error as error:
+            raise QueryError(f"the database: {_first_line(error)}") from None
+
+    def _asked(self, query: str, *values: Any) -> list[Any]:
+        return list(self.database.execute(query, list(values)).fetchall())
+
+    def _tables(self, nulls: str) -> tuple[list[Table], list[str]]:
+        tables = []
+        self._sequences = [str(row[0]) for row in self._asked("SELECT sql FROM duckdb_sequences()")]
+        for schema, name, definition in self._asked(
+            "SELECT schema_name, table_name, sql FROM duckdb_tables() ORDER BY table_oid"
+        ):
+            if schema != "main":
+                raise QueryError(f"table {name} is in the schema {schema}, not in main")
+            if re.search(r"\bGENERATED\s+ALWAYS\b", definition, re.IGNORECASE):
+                raise QueryError(f"table {name} has a generated column")
+            self._definitions[name] = definition
+            tables.append(self._table(name, nulls))
+        views = self._asked("SELECT sql FROM duckdb_views() WHERE NOT internal ORDER BY view_oid")
+        return tables, [str(row[0]) for row in views]
+
+    def _table(self, name: str, nulls: str) -> Table:
+        parents: dict[str, tuple[str, str]] = {}
+        keys = set()
+        for kind, members, parent, targets in self._asked(
+            "SELECT constraint_type, constraint_column_names, referenced_table,"
+            " referenced_column_names FROM duckdb_constraints() WHERE table_name = ?",
+            name,
+        ):
+            if kind == "FOREIGN KEY":
+                parents |= {one: (parent, two) for one, two in zip(members, targets, strict=False)}
+            if kind == "PRIMARY KEY" or (kind == "UNIQUE" and len(members) == 1):
+                keys |= set(members)
+        described = self._asked(
+            "SELECT column_name, data_type, is_nullable FROM duckdb_columns()"
+            " WHERE table_name = ? AND schema_name = 'main' ORDER BY column_index",
+            name,
+        )
+        read = [
+            _quoted(column) if _KEPT_TYPES.fullmatch(kind) else f"{_quoted(column)}::VARCHAR"
+            for column, kind, _ in described
+        ]
+        rows = [
+            [_plain(value) for value in row]
+            for row in self._asked(f"SELECT {', '.join(read)} FROM {_quoted(name)} LIMIT {_READ}")
+        ]
+        columns = []
+        for place, (column, _, is_nullable) in enumerate(described):
+            empty = any(row[place] is None for row in rows)
+            may_be_null = is_nullable and column not in keys and (nulls == "declared" or empty)
+            columns.append(Column(column, column in keys, may_be_null, parents.get(column)))
+        types = ", ".join(f"{_quoted(column)} {kind}" for column, kind, _ in described)
+        return Table(name, f"CREATE TABLE {_quoted(name)} ({types})", columns, rows)
+
+    def accepted(self, tables: list[Table]) -> list[Table]:
+        """The tables without the rows that break a constraint of the schema."""
+        try:
+            return self._accepted(tables)
+        except self._duckdb.Error as error:
+            raise QueryError(f"the database: {_first_line(error)}") from None
+
+    def _accepted(self, tables: list[Table]) -> list[Table]:
+        checked = DuckDB({}, self._memory_mb, backwards=False)
+        execute = checked.database.execute
+        for ddl in self._sequences:
+            execute(ddl)
+        found = []
+        for table in tables:
+            execute(self._definitions[table.name])
+            marks = ",".join("?" * len(table.columns))
+            kept = []
+            waiting = table.rows
+            with contextlib.suppress(self._duckdb.Error):  # most variants break no constraint
+                checked.insert(table.name, len(table.columns), table.rows)
+                kept = table.rows
+                waiting = []
+            while waiting:  # a row may refer to a later one of its table
+                refused = []
+                for row in waiting:
+                    try:
+                        execute(f"INSERT INTO {_quoted(table.name)} VALUES ({marks})", row)
+                        kept.append(row)
+                    except self._duckdb.Error:
+                        refused.append(row)
+                waiting = refused if len(refused) < len(waiting) else []
+            found.append(table._replace(rows=kept))
+        return found
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _piece(place: list[int]) -> bytes:
@@ -148,50 +438,6 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _rows(database: sqlite3.Connection, request: dict[str, Any], query: str) -> list[list[Any]]:
-    """The rows of a query, which can do nothing but read."""
-    if "\0" in query:
-        raise QueryError("a null character")
-    for limit, value in (
-        (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
-        (sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE),
-        (sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, _LONGEST_PATTERN),
-        (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 500),
-        (sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 100),
-    ):
-        database.setlimit(limit, value)
-    database.execute("PRAGMA query_only = ON")
-    database.execute(f"PRAGMA hard_heap_limit = {request['memory_mb'] << 20}")
-    room = int(request["seconds"] * _STEPS_PER_SECOND)
-    taken = 0
-
-    def is_over() -> bool:
-        nonlocal taken
-        taken += _STEPS
-        return taken > room
-
-    def authorize(action: int, one: Any, other: Any, *rest: Any) -> int:
-        if action not in _ALLOWED:
-            return sqlite3.SQLITE_DENY
-        if action == sqlite3.SQLITE_FUNCTION and str(other).lower() in _FORBIDDEN:
-            return sqlite3.SQLITE_DENY
-        return sqlite3.SQLITE_OK
-
-    database.set_authorizer(authorize)
-    database.set_progress_handler(is_over, _STEPS)
-    try:
-        return _fetched(database.execute(query), request["rows"])
-    except sqlite3.Error as error:
-        if taken > room:
-            raise QueryError("too many steps") from None
-        raise QueryError(str(error)) from None
-    except (sqlite3.Warning, ValueError, OverflowError) as error:
-        raise QueryError(str(error)) from None
-    finally:
-        database.set_progress_handler(None, 0)
-        database.set_authorizer(None)
-
-
 def _fetched(cursor: Any, most: int) -> list[list[Any]]:
     found: list[list[Any]] = []
     if cursor.description is None:
@@ -207,6 +453,8 @@ def _plain(value: Any) -> Any:
     """A value that can be sent."""
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
         return value
+    if isinstance(value, decimal.Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
     return str(value)
 
 
@@ -214,26 +462,29 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
     """The rows of the reference query on the database, and variants with its rows on each."""
     query = request["query"]
     orders = is_ordered(query)
-    database = _opened(request)
+    database = _opened(request, request["database"])
     tables, after = _described(database, request)
-    found = {"database": request["database"], "rows": _rows(database, request, query)}
+    found = {"database": request["database"], "rows": database.rows(request, query)}
     databases = []
     whole = all(len(table.rows) < _READ for table in tables)
-    again = _again(request, tables, after, None) if whole else found["rows"]
+    again = _again(request, tables, after, backwards=True) if whole else found["rows"]
     agrees = _agrees(found["rows"], again)
     if agrees != "not":
         databases.append({**found, "ordered": orders and agrees == "in order"})
     wanted = request["variants"]
     named = {token.strip('"`[]').lower() for token in _TOKEN.findall(query)}
     pools = _Pools(tables, query)
-    kept: list[tuple[bool, dict[str, Any]]] = []
+    good: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []  # on which the reference has no rows, or none that are new
     seen: list[Any] = [found["rows"]]
     for number in range(_TRIES * wanted if tables else 0):
-        variant = _mutated(tables, named, pools, random.Random(number))
-        source = _source(variant, after)
+        if len(good) == wanted:
+            break
         try:
-            rows = _again(request, variant, after, False)
-            again = _again(request, variant, after, True)
+            variant = database.accepted(_mutated(tables, named, pools, random.Random(number)))
+            source = _source(variant, after)
+            rows = _again(request, variant, after, backwards=False)
+            again = _again(request, variant, after, backwards=True)
         except QueryError:
             continue
         agrees = _agrees(rows, again)
@@ -242,27 +493,23 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
         is_new = rows not in seen
         seen.append(rows)
         ordered = orders and agrees == "in order"
-        kept.append((bool(rows) and is_new, {"database": source, "rows": rows, "ordered": ordered}))
-    kept.sort(key=lambda each: not each[0])
-    databases += [variant for _, variant in kept[:wanted]]
+        chosen = good if rows and is_new else others
+        chosen.append({"database": source, "rows": rows, "ordered": ordered})
+    databases += [*good, *others][:wanted]
     if not databases:
         databases.append({**found, "ordered": False})
     return {"databases": databases}
 
 
 def _again(
-    request: dict[str, Any], tables: list[Table], after: list[str], reverse: bool | None
+    request: dict[str, Any], tables: list[Table], after: list[str], *, backwards: bool
 ) -> list[list[Any]]:
-    """The reference's rows on some tables; in reverse, they are stored and read from the end."""
+    """The reference's rows on some tables."""
     source = _source(tables, after)
-    backwards = reverse is None or reverse
     if backwards:
         for table in source["tables"]:
             table[3] = table[3][::-1]
-    database = _opened({**request, "database": source})
-    if backwards:
-        database.execute("PRAGMA reverse_unordered_selects = ON")
-    return _rows(database, request, request["query"])
+    return _opened(request, source, backwards=backwards).rows(request, request["query"])
 
 
 def _agrees(one: list[list[Any]], other: list[list[Any]]) -> str:
@@ -290,14 +537,11 @@ def is_ordered(query: str) -> bool:
     return False
 
 
-def _described(
-    database: sqlite3.Connection, request: dict[str, Any]
-) -> tuple[list[Table], list[str]]:
+def _described(database: Sqlite | DuckDB, request: dict[str, Any]) -> tuple[list[Table], list[str]]:
     """The tables with some rows, parents first; and what is made after them."""
-    try:
-        tables, after = _tables(database, request["nulls"])
-    except sqlite3.Error as error:
-        raise QueryError(f"the database: {error}") from None
+    tables, after = database.tables(request["nulls"])
+    by_name = {table.name.lower(): table for table in tables}
+    tables = [_with_parents(table, by_name) for table in tables]
     names = {table.name for table in tables}
     ordered: list[Table] = []
     while tables:
@@ -316,40 +560,6 @@ def _described(
         ordered += ready
         tables = [table for table in tables if table not in ready]
     return ordered, after
-
-
-def _tables(database: sqlite3.Connection, nulls: str) -> tuple[list[Table], list[str]]:
-    tables = []
-    after = []
-    entries = database.execute(
-        "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
-    ).fetchall()
-    for kind, name, ddl in entries:
-        if kind in ("index", "view"):
-            after.append(ddl)
-        if kind != "table" or name.startswith("sqlite_"):
-            continue
-        information = database.execute(f"PRAGMA table_xinfo({_quoted(name)})").fetchall()
-        parents: dict[str, tuple[str, str]] = {}
-        for key in database.execute(f"PRAGMA foreign_key_list({_quoted(name)})").fetchall():
-            parents[key[3].lower()] = (key[2], key[4] or "")
-        unique = set()
-        for index in database.execute(f"PRAGMA index_list({_quoted(name)})").fetchall():
-            members = database.execute(f"PRAGMA index_info({_quoted(index[1])})").fetchall()
-            if index[2] and len(members) == 1:
-                unique.add(members[0][2])
-        rows = database.execute(f"SELECT * FROM {_quoted(name)} LIMIT {_READ}").fetchall()
-        columns = []
-        for place, (_, column, _, not_null, _, key, hidden) in enumerate(information):
-            if hidden:
-                raise QueryError(f"table {name} has a generated column")
-            empty = any(row[place] is None for row in rows)
-            may_be_null = not not_null and not key and (nulls == "declared" or empty)
-            parent = parents.get(column.lower())
-            columns.append(Column(column, bool(key) or column in unique, may_be_null, parent))
-        tables.append(Table(name, ddl, columns, [list(row) for row in rows]))
-    by_name = {table.name.lower(): table for table in tables}
-    return [_with_parents(table, by_name) for table in tables], after
 
 
 def _with_parents(table: Table, by_name: dict[str, Table]) -> Table:
