@@ -383,13 +383,9 @@ def _solve_all(problems: list[Problem], config: SearchConfig, options: Options) 
         unfinished = _paid(ledger, problems) if summary.unfinished else 0.0
         paid = _paid_here(ledger)
     first, *more = summary.lines(options.ledger_path, options.spending, unfinished, paid)
-<<<<<<< HEAD
     measured = isinstance(options.spending.costs, Measured)
     batches = run.batches.lines(options.pacing.wait_price, measured=measured)
-    say(first, *caller.complaints.summary(), *more[:-1], *batches)
-=======
-    say(first, *caller.complaints.summary(), *more[:-1], *caller.lanes.summary())
->>>>>>> main
+    say(first, *caller.complaints.summary(), *more[:-1], *batches, *caller.lanes.summary())
     say(f"{options.out} has the answers, {options.ledger_path} has what was paid for")
     say(*unprotected_lines(options.verification, problems, options.verifier), more[-1])
     if interrupted:

@@ -81,14 +81,7 @@ class Usage:
         return usage
 
     def as_data(self) -> dict[str, float | None]:
-<<<<<<< HEAD
         """The fields by name; without the share of the list price if that is the whole."""
-        data = {name: getattr(self, name) for name in self.__slots__}
-        if self.price_share == 1.0:
-            del data["price_share"]
-        return data
-=======
-        """The fields by name."""
         data = UsageData(
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
@@ -98,6 +91,8 @@ class Usage:
             cache_write_tokens=self.cache_write_tokens,
             reasoning_tokens=self.reasoning_tokens,
         )
+        if self.price_share != 1.0:
+            data["price_share"] = self.price_share
         data.usage = self
         return data
 
@@ -107,7 +102,6 @@ class UsageData(dict[str, float | None]):
 
     __slots__ = ("usage",)
     usage: Usage
->>>>>>> main
 
 
 NOTHING = Usage(dollars=0.0)  # where a sum starts

@@ -120,24 +120,8 @@ class Tally:
 
     def add(self, entry: Entry) -> None:
         """Count the next entry."""
-<<<<<<< HEAD
-        self._find_again(entry)
-        match entry:
-            case Started(conditions=given):
-                self._answers = answers(given, self.conditions)
-            case Intended("verify", _, reserved) if not self._answers:
-                self.paid += reserved
-                self.aside += reserved
-            case Settled("verify", _, returned) if not self._answers:
-                self.paid -= returned
-                self.aside -= returned
-            case Parked("verify") | Found() if not self._answers:
-                pass
-            case Intended(call, candidates, reserved):
-                self.paid += reserved
-                self._lose([(call, each) for each in candidates if (call, each) in self._waiting])
-                self._in_batch -= {(call, each) for each in candidates}
-=======
+        if self._ended:
+            self._find_again(entry)
         if not self._answers and self._set_aside(entry):
             return
         match entry:  # the most frequent ones first
@@ -156,7 +140,8 @@ class Tally:
                 places = [(call, each) for each in candidates]
                 if not self._waiting.keys().isdisjoint(places):
                     self._lose([place for place in places if place in self._waiting])
->>>>>>> main
+                if self._in_batch:
+                    self._in_batch.difference_update(places)
                 attempt = _Attempt(candidates, reserved / max(1, len(candidates)))
                 self._waiting.update(dict.fromkeys(places, attempt))
             case Found(candidate, shared=True):
@@ -198,7 +183,6 @@ class Tally:
                 self._ended |= {each: self._waiting[each] for each in self.in_batch}
                 self._lose([*self._waiting])
 
-<<<<<<< HEAD
     def _find_again(self, entry: Entry) -> None:
         """Drafts of a batch that were lost when the search ended are not, if it asks for them."""
         match entry:
@@ -217,7 +201,7 @@ class Tally:
                     self._lost["generate"] -= 1
                     self._lost_paid -= attempt.each
                     self._waiting["generate", each] = attempt
-=======
+
     def _set_aside(self, entry: Entry) -> bool:
         """Set a verification of a start aside whose verdicts are not wanted; whether it is one."""
         match entry:
@@ -232,7 +216,6 @@ class Tally:
             case _:
                 return False
         return True
->>>>>>> main
 
     def _lose(self, places: Iterable[_Place]) -> None:
         """These attempts have no result, and may be paid for."""

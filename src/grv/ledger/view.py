@@ -178,7 +178,6 @@ class RecordedCandidate:
         return None if self.scored_again is None else self.scored_again.score
 
 
-<<<<<<< HEAD
 @dataclass(frozen=True, slots=True)
 class DraftsInBatch:
     """Drafts that wait in a batch: their candidates, where they are, and what is reserved."""
@@ -188,12 +187,8 @@ class DraftsInBatch:
     reserved: float
 
 
-# Of an entry: when it was written, what was possibly paid until then, and who arrives by it.
-_Moment = tuple[float | None, float, tuple[int, ...]]
-=======
 # An entry, when it was written, what was possibly paid until then, and who arrives by it.
 _Moment = tuple[Entry, float | None, float, tuple[int, ...]]
->>>>>>> main
 
 
 class SearchView:
@@ -376,17 +371,18 @@ class SearchView:
                 if candidate not in self.made:
                     insort(self._numbers[generator], candidate)
                 self.made[candidate] = entry
-<<<<<<< HEAD
-                self.in_batches.pop(candidate, None)
-=======
+                if self.in_batches:
+                    self.in_batches.pop(candidate, None)
                 return
->>>>>>> main
             case Scored(candidate):
                 self.scored[candidate] = entry
                 return
             case Intended(call, candidates, reserved):
                 if call == "verify":
                     self._reserved |= {each: reserved / len(candidates) for each in candidates}
+                elif call == "generate":
+                    self._reserved_drafts = reserved
+                    self._leave_batches(candidates)
                 return
             case Found():
                 self._add_verdict(entry, at, is_new=is_new)
@@ -404,17 +400,6 @@ class SearchView:
                 self._judged |= judged
             case ScoredAgain(candidate):
                 self.scored_again[candidate] = entry
-<<<<<<< HEAD
-            case Found(candidate, verdict):
-                earlier = self.found.get(candidate)
-                if earlier is not None and earlier.verdict is not verdict:
-                    self._forget_from({CandidateId(candidate)})
-                self.found[candidate] = entry
-            case Intended("verify", candidates, reserved):
-                self._reserved |= {each: reserved / len(candidates) for each in candidates}
-            case Intended("generate", candidates, reserved):
-                self._reserved_drafts = reserved
-                self._leave_batches(candidates)
             case Settled("generate", candidates):
                 self._leave_batches(candidates)
             case Parked("generate", candidates, batch=batch):
@@ -424,8 +409,6 @@ class SearchView:
                     reserved = earlier_batch.reserved
                 drafts = DraftsInBatch(candidates, batch, reserved)
                 self.in_batches |= dict.fromkeys(candidates, drafts)
-=======
->>>>>>> main
             case Settled("verify", candidates):
                 for id in candidates:
                     parked = self.unsettled.pop(id, None) is not None
@@ -480,8 +463,9 @@ class SearchView:
         return earlier.conditions == self.conditions and found.conditions != self.conditions
 
     def _leave_batches(self, candidates: Iterable[int]) -> None:
-        for id in candidates:
-            self.in_batches.pop(id, None)
+        if self.in_batches:
+            for id in candidates:
+                self.in_batches.pop(id, None)
 
     def _forget_broken(self) -> None:
         """Forget the broken verdicts that ended a search, so that they are requested again."""

@@ -38,6 +38,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from ..backends.generators.batches import (
     MISSING,
     BatchedGenerator,
+    BatchState,
     Part,
     Ticket,
     Undecided,
@@ -87,8 +88,8 @@ class BatchReport:
         """Count what drafts cost; NaN if nobody knows it."""
         for draft in drafts:
             alone = replace(draft.usage, price_share=1.0)
-            for_batch = meter.priced("generate", draft.usage).dollars
-            for_alone = meter.priced("generate", alone).dollars
+            for_batch = meter.price("generate", draft.usage)
+            for_alone = meter.price("generate", alone)
             self.dollars += math.nan if for_batch is None else for_batch
             self.list_dollars += math.nan if for_alone is None else for_alone
 
@@ -308,7 +309,7 @@ class Batches:
         generator = calls[0].generator
         interface = generator.interface
         name = new_name()
-        before = await self._caller.make(interface.newest)
+        before = await self._caller.make(interface.newest, backend=generator)
         tickets = [Ticket(name, request_id(name, number), before) for number in range(len(calls))]
         for call, ticket in zip(calls, tickets, strict=True):
             try:
@@ -352,7 +353,7 @@ class Batches:
                 is_tried = is_tried or not error.unpaid
                 raise
 
-        return await self._caller.make(create)
+        return await self._caller.make(create, backend=batch.generator)
 
     def _find(self, call: BatchCall, ticket: Ticket) -> None:
         """Hand in a call whose request was sent by an earlier process."""
@@ -388,7 +389,7 @@ class Batches:
 
         for pause in pauses(batch.generator.poll):
             try:
-                id = await self._caller.make(find)
+                id = await self._caller.make(find, backend=batch.generator)
             except Undecided:
                 await anyio.sleep(pause)
                 continue
@@ -401,8 +402,12 @@ class Batches:
     async def _finish(self, batch: _Batch) -> None:
         """Wait for the end of a batch and distribute its parts."""
         interface = batch.generator.interface
+
+        async def look() -> BatchState:
+            return await interface.state(batch.id)
+
         for pause in pauses(batch.generator.poll):
-            state = await self._caller.make(lambda: interface.state(batch.id))
+            state = await self._caller.make(look, backend=batch.generator)
             if state.is_over:
                 break
             await anyio.sleep(pause)
@@ -415,7 +420,7 @@ class Batches:
         async def parts() -> dict[str, Part]:
             return {request: part async for request, part in interface.parts(state)}
 
-        self._distribute(batch, await self._caller.make(parts))
+        self._distribute(batch, await self._caller.make(parts, backend=batch.generator))
 
     def _distribute(self, batch: _Batch, parts: dict[str, Part]) -> None:
         batch.parts = parts

@@ -169,9 +169,8 @@ class Gate:
         self._budget = budget
         self._stake = min(each, costs.of(self.STAKE, self.STAKE))
         self._inside = 0
-<<<<<<< HEAD
         self._in_batch = 0
-        self._someone_left = anyio.Event()
+        self._changed = anyio.Event()
 
     async def enter(self) -> None:
         """Wait until one more problem may start. One problem may always run.
@@ -180,17 +179,8 @@ class Gate:
         returns in part: for that, others wait.
         """
         while (self._inside or self._in_batch) and not self._has_room():
-            self._someone_left = anyio.Event()
-            await self._someone_left.wait()
-=======
-        self._changed = anyio.Event()
-
-    async def enter(self) -> None:
-        """Wait until one more problem may start. One problem may always run."""
-        while self._inside and not self._has_room():
             self._changed = anyio.Event()
             await self._changed.wait()
->>>>>>> main
         self._inside += 1
 
     @contextmanager

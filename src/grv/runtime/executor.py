@@ -340,17 +340,13 @@ class Executor:
                 return
             attempts = ReservedAttempts(self, "generate", left, spare)
             first = self.numbering.own(left[0])
-<<<<<<< HEAD
             generator = self.backends.generator
             if self._batches is not None and isinstance(generator, BatchedGenerator):
                 drafts = await self._batched(self._batches, generator, attempts, parked)
                 parked = None
             else:
-                drafts = await self.caller.make(partial(self._drafts, len(left), first), attempts)
-=======
-            draw = partial(self._drafts, len(left), first)
-            drafts = await self.caller.make(draw, attempts, self.backends.generator)
->>>>>>> main
+                draw = partial(self._drafts, len(left), first)
+                drafts = await self.caller.make(draw, attempts, generator)
             longest = self.caller.calls.longest_candidate
             drafts = [_within(draft, longest) for draft in drafts[: len(left)]]
             done = left[: len(drafts)]
