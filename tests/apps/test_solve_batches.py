@@ -240,6 +240,17 @@ def test_other_schedules_and_models_are_refused() -> None:
     assert "anthropic:MODEL" in said
 
 
+def test_a_batch_that_is_refused_as_a_whole_stops_the_run_and_costs_nothing() -> None:
+    write(2)
+    why = "Enqueued token limit reached"
+    with KINDS["openai"](text, prices=PRICES, invalid=why) as server:
+        ran = here(*command("openai", server))
+        check_money(server)
+    assert (ran.code, len(server.batches)) == (2, 1)
+    assert why in ran.err
+    assert "leave out --batch" in ran.err
+
+
 def test_a_wrong_key_stops_the_run_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     write(2)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-0123456789abcdef")

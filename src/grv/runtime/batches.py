@@ -328,6 +328,11 @@ class Batches:
             batch.id = await self._created(batch, tickets[0], requests)
             self._report.batches += 1
             self._report.requests += len(requests)
+            if self._report.batches == 1:
+                self._caller.complaints.inform(
+                    "the first batch was sent; a batch may take up to a day. You may stop the run:"
+                    " the same command finds its batches again"
+                )
             for call in live:
                 assert call.ticket is not None
                 call.tell(replace(call.ticket, id=batch.id))

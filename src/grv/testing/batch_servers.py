@@ -173,7 +173,16 @@ class _Batching(FakeServer):
 
 
 class FakeOpenaiBatches(_Batching, FakeOpenai):
-    """OpenAI's batches of chat completions, with the files they need."""
+    """OpenAI's batches of chat completions, with the files they need.
+
+    Args:
+        invalid: why batches fail as a whole; empty if they do not.
+        given: as for all fakes of batches.
+    """
+
+    def __init__(self, *given: Any, invalid: str = "", **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.invalid = invalid
 
     def ask(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a request of a batch."""
@@ -232,6 +241,8 @@ class FakeOpenaiBatches(_Batching, FakeOpenai):
             raise Refusal(400, type="invalid_request_error", message="Invalid input file")
         batch = self._new(requests)
         batch.metadata = body.get("metadata") or {}
+        if self.invalid:
+            batch.results = {}  # none of its requests is answered or charged
         return self._accept(batch)
 
     def _object(self, batch: SentBatch) -> dict[str, Any]:
@@ -244,11 +255,16 @@ class FakeOpenaiBatches(_Batching, FakeOpenai):
         if batch.is_cancelled:
             status = "cancelling" if batch.results is None else "cancelled"
         failed = batch.count("expired", "refused", "cancelled")
+        # https://platform.openai.com/docs/guides/batch: a batch whose input file fails the
+        # validation has the status failed, and errors.
+        errors = {"object": "list", "data": [{"code": "invalid", "message": self.invalid}]}
+        if self.invalid:
+            status = "failed"
         return {
             "id": batch.id,
             "object": "batch",
             "endpoint": "/v1/chat/completions",
-            "errors": None,
+            "errors": errors if self.invalid else None,
             "completion_window": "24h",
             "status": status,
             "output_file_id": f"output-{batch.id}" if batch.count("answered") else None,
