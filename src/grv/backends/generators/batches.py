@@ -69,7 +69,7 @@ class Ticket:
     Attributes:
         batch: the name of the batch.
         request: the id of the request in it.
-        before: the newest batch that the server had before, by its id; empty if it had none.
+        before: the newest batch that the server had before, by its id; empty if that is unknown.
         id: the id of the batch; empty until the server has accepted it.
     """
 
@@ -107,7 +107,7 @@ class BatchInterface(Protocol):
     most_bytes: int
 
     async def newest(self) -> str:
-        """The id of the newest batch; empty if there is none."""
+        """The id of the newest batch, where `find` stops; empty if it looks at all of them."""
         ...
 
     async def create(self, name: str, requests: Mapping[str, Mapping[str, Any]]) -> str:
@@ -192,9 +192,7 @@ class OpenaiBatches(_Server):
         self._path = f"/v1{dialect.path}"
 
     async def newest(self) -> str:
-        """The id of the newest batch; empty if there is none."""
-        async for record in self._listed(limit="1"):
-            return self._id(record)
+        """Nothing: a batch is found by its name, in whatever order batches are listed."""
         return ""
 
     async def create(self, name: str, requests: Mapping[str, Mapping[str, Any]]) -> str:
@@ -217,8 +215,6 @@ class OpenaiBatches(_Server):
         """The batch with the name in its metadata."""
         async for record in self._listed():
             id = self._id(record)
-            if id == ticket.before:
-                return None
             metadata = record.get("metadata")
             if isinstance(metadata, Mapping) and metadata.get(_METADATA) == ticket.batch:
                 return id
@@ -255,9 +251,9 @@ class OpenaiBatches(_Server):
         """Cancel what is not answered yet."""
         await self._json("POST", f"/batches/{id}/cancel")
 
-    async def _listed(self, limit: str = _PAGE) -> AsyncIterator[Any]:
-        """All batches, the newest first."""
-        query = {"limit": limit}
+    async def _listed(self) -> AsyncIterator[Any]:
+        """All batches."""
+        query = {"limit": _PAGE}
         while True:
             page = await self._json("GET", "/batches", query=query)
             match page:
