@@ -56,6 +56,9 @@ NOT_RUN = {
     "grv demo": "runs a model for a minute; tests/apps/test_demo_command.py",
     "grv verify candidates.jsonl --engine ray": "starts Ray; tests/backends/cluster",
     "grv solve problems.jsonl --generator embedded": "runs a model; tests/apps/test_solve_model.py",
+    "grv solve problems.jsonl --generator anthropic:MODEL --batch": (
+        "needs batches; tests/apps/test_solve_batches.py"
+    ),
     "grv convert runs/": "needs inspect_ai; tests/logs/test_foreign_writers.py",
     "grv convert samples_gsm8k": "needs samples; tests/logs/test_formats.py",
     "grv compare otis_aime_pool.parquet": "needs a log that is not in the repository",

@@ -1,6 +1,7 @@
 """Generators: language models that make candidates.
 
-`OpenAI` asks a model server, `Embedded` runs a small model on this machine. A function of the
+`OpenAI` asks a model server, `Batched` asks it in batches at half the price, `Embedded` runs a
+small model on this machine. A function of the
 problem that returns one text is a generator too, and so is any object with the method `generate`
 of the protocol `Generator`.
 
@@ -9,10 +10,11 @@ of the protocol `Generator`.
     'gpt-oss-20b'
 """
 
+from .backends.generators.batches import BatchedGenerator as Batched
 from .backends.generators.embedded import EmbeddedGenerator as Embedded
 from .backends.generators.openai import OpenaiGenerator as OpenAI
 from .backends.generators.sampling import Sampling
 from .backends.protocols import Generator
 from .core.errors import GeneratorError
 
-__all__ = ["Embedded", "Generator", "GeneratorError", "OpenAI", "Sampling"]
+__all__ = ["Batched", "Embedded", "Generator", "GeneratorError", "OpenAI", "Sampling"]

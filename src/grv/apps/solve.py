@@ -104,6 +104,13 @@ class Options(LiveOptions):
         most=100_000,
         shown="twice the calls at once",
     )
+    batch: bool = option(
+        False,
+        "Ask for the candidates of all open problems together, as one batch, at half the price. A"
+        " batch may take up to a day. If the run is stopped, the same command finds the batch"
+        " again. For openai:, openai-text:, responses: and anthropic: models.",
+        "--batch",
+    )
     run_deadline: float = option(
         math.inf,
         "Seconds after which the whole run ends; --deadline is for one problem. Calls in flight"
@@ -192,6 +199,8 @@ def solve(
         --out answers.jsonl
     grv solve more.jsonl --generator openai:gpt-x --policy "learning('answers.jsonl.ledger')" \\
         --budget 500 --out more-answers.jsonl
+    grv solve problems.jsonl --generator anthropic:claude-x --batch --policy balanced \\
+        --costs measured --max-tokens 2000 --total-budget 20usd --out answers.jsonl
     grv runs list answers.jsonl.ledger
     """
     from ..runtime.prices import Prices
@@ -229,6 +238,11 @@ def _check(options: Options, prices: Prices) -> None:
     """Refuse options that contradict each other, before any work."""
     if options.schedule is not None:
         rule = schedules.parse(options.schedule)
+        if options.batch and not isinstance(rule, schedules.InOrder | schedules.LeastSpent):
+            raise UsageError(
+                f"--batch asks for all problems at once: --schedule {options.schedule} does not;"
+                " choose in-order or least-spent"
+            )
         if isinstance(rule, schedules.Stream):
             if math.isinf(options.spending.total_budget):
                 raise UsageError("--schedule stream needs --total-budget")
@@ -249,7 +263,7 @@ def _check(options: Options, prices: Prices) -> None:
 def _guessed(options: Options, problems: Sequence[Problem], prices: Prices) -> Options:
     """The options with what prices and prompts say about measured costs."""
     if not options.generators:
-        pricing = pricing_of(options.models, prices)
+        pricing = pricing_of(options.models, prices, batch=options.batch)
         spending = with_guess(options.spending, pricing, problems, options)
         return dataclasses.replace(options, spending=spending)
     generators = {}
@@ -257,7 +271,8 @@ def _guessed(options: Options, problems: Sequence[Problem], prices: Prices) -> O
     for name, each in options.generators.by_name.items():
         alone = dataclasses.replace(options, models=own_models(options.models, each))
         own = dataclasses.replace(options.spending, costs=each.costs)
-        own = with_guess(own, pricing_of(alone.models, prices), problems, alone)
+        pricing = pricing_of(alone.models, prices, batch=options.batch)
+        own = with_guess(own, pricing, problems, alone)
         generators[name] = dataclasses.replace(each, costs=own.costs)
         highest += [] if own.most is None else [own.most]
     spending = options.spending
@@ -368,7 +383,9 @@ def _solve_all(problems: list[Problem], config: SearchConfig, options: Options) 
         unfinished = _paid(ledger, problems) if summary.unfinished else 0.0
         paid = _paid_here(ledger)
     first, *more = summary.lines(options.ledger_path, options.spending, unfinished, paid)
-    say(first, *caller.complaints.summary(), *more[:-1], *caller.lanes.summary())
+    measured = isinstance(options.spending.costs, Measured)
+    batches = run.batches.lines(options.pacing.wait_price, measured=measured)
+    say(first, *caller.complaints.summary(), *more[:-1], *batches, *caller.lanes.summary())
     say(f"{options.out} has the answers, {options.ledger_path} has what was paid for")
     say(*unprotected_lines(options.verification, problems, options.verifier), more[-1])
     if interrupted:

@@ -27,6 +27,8 @@ class Usage:
         cached_tokens: those tokens of the prompt that were read from a cache.
         cache_write_tokens: those tokens of the prompt that were written to a cache.
         reasoning_tokens: those tokens of the completion that are reasoning.
+        price_share: the share of the list price that the tokens cost: 0.5 in a batch. A sum has
+            none of its own, so price its parts.
 
     Examples:
         >>> import grv
@@ -42,6 +44,7 @@ class Usage:
     cached_tokens: int = 0
     cache_write_tokens: int = 0
     reasoning_tokens: int = 0
+    price_share: float = 1.0
 
     def __add__(self, other: Usage) -> Usage:
         """The sum; its dollars are unknown if those of one part are."""
@@ -78,7 +81,7 @@ class Usage:
         return usage
 
     def as_data(self) -> dict[str, float | None]:
-        """The fields by name."""
+        """The fields by name; without the share of the list price if that is the whole."""
         data = UsageData(
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
@@ -88,6 +91,8 @@ class Usage:
             cache_write_tokens=self.cache_write_tokens,
             reasoning_tokens=self.reasoning_tokens,
         )
+        if self.price_share != 1.0:
+            data["price_share"] = self.price_share
         data.usage = self
         return data
 

@@ -20,8 +20,10 @@ plan is deterministic, so it takes the same steps up to the point where it stopp
 differ, but it uses the same candidates.
 
 An `Intended` without results was in flight when the process died. It may have been paid for; its
-results are lost. After `Parked`, the result comes from outside (a person, a batch): it is not lost,
-and another process appends it when it arrives.
+results are lost. After `Parked`, the result comes from outside: it is not lost. A person's verdict
+is appended by another process when it arrives. The drafts of a batch are fetched by the process
+that runs the search, also a later one; `Intended` and `Parked` are written together, before the
+batch is sent.
 """
 
 from __future__ import annotations
@@ -97,11 +99,16 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """The result of a call comes from outside, at any later time."""
+    """The result of a call comes from outside, at any later time.
+
+    `batch` says where drafts will be: the name of a batch and the id of the request in it, with
+    the server's id of the batch once that is known. Then there is a second entry.
+    """
 
     call: Call
     candidates: tuple[int, ...]
     note: str = ""
+    batch: Data = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +233,17 @@ Entry = (
 _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Entry)}
 
 # Fields that format 1 did not have, with their defaults.
-_ADDED = {
+_ADDED: dict[str, Any] = {
     **dict.fromkeys(("prompt", "check", "account", "prior", "scorer"), ""),
     **dict.fromkeys(("generator", "broken", "reviewer", "note"), ""),
-    **{"reserved": 0.0, "alike": None, "judge": 0, "conditions": None, "shared": False},
+    **{
+        "batch": {},
+        "reserved": 0.0,
+        "alike": None,
+        "judge": 0,
+        "conditions": None,
+        "shared": False,
+    },
 }
 
 # Fields that a ledger stores once, by the hash of their text.

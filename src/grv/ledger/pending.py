@@ -76,6 +76,8 @@ class Tally:
     _lost_paid: float = 0.0
     _parked: dict[_Place, float] = field(default_factory=dict)
     _waiting: dict[_Place, _Attempt] = field(default_factory=dict)
+    _in_batch: set[_Place] = field(default_factory=set)  # of what waits, or has ended waiting
+    _ended: dict[_Place, _Attempt] = field(default_factory=dict)  # counted as lost; may be found
 
     @property
     def verifications(self) -> int:
@@ -101,6 +103,11 @@ class Tally:
         return set(self._waiting)
 
     @property
+    def in_batch(self) -> set[_Place]:
+        """Those of them whose result is in a batch, where it can be found."""
+        return self._waiting.keys() & self._in_batch
+
+    @property
     def parked(self) -> set[_Place]:
         """Candidates per call whose result comes from outside."""
         return set(self._parked)
@@ -113,6 +120,8 @@ class Tally:
 
     def add(self, entry: Entry) -> None:
         """Count the next entry."""
+        if self._ended:
+            self._find_again(entry)
         if not self._answers and self._set_aside(entry):
             return
         match entry:  # the most frequent ones first
@@ -131,6 +140,8 @@ class Tally:
                 places = [(call, each) for each in candidates]
                 if not self._waiting.keys().isdisjoint(places):
                     self._lose([place for place in places if place in self._waiting])
+                if self._in_batch:
+                    self._in_batch.difference_update(places)
                 attempt = _Attempt(candidates, reserved / max(1, len(candidates)))
                 self._waiting.update(dict.fromkeys(places, attempt))
             case Found(candidate, shared=True):
@@ -159,6 +170,8 @@ class Tally:
             case Charged(amount):
                 self.paid += amount
                 self.charged += amount
+            case Parked("generate", candidates):  # it stays in flight: its process may have died
+                self._in_batch |= {("generate", each) for each in candidates}
             case Parked(call, candidates):
                 for id in candidates:
                     waiting = self._waiting.pop((call, id), None)
@@ -167,7 +180,27 @@ class Tally:
                 self.rescored += 1
                 self._answered("rescore", candidate)
             case Failed() | Ended():
+                self._ended |= {each: self._waiting[each] for each in self.in_batch}
                 self._lose([*self._waiting])
+
+    def _find_again(self, entry: Entry) -> None:
+        """Drafts of a batch that were lost when the search ended are not, if it asks for them."""
+        match entry:
+            case Made(candidate):
+                places: list[_Place] = [("generate", candidate)]
+            case Settled("generate", candidates) | Parked("generate", candidates):
+                places = [("generate", each) for each in candidates]
+            case _:
+                return
+        for place in places:
+            attempt = self._ended.get(place)
+            if attempt is None:
+                continue
+            for each in attempt.candidates:
+                if self._ended.pop(("generate", each), None) is not None:
+                    self._lost["generate"] -= 1
+                    self._lost_paid -= attempt.each
+                    self._waiting["generate", each] = attempt
 
     def _set_aside(self, entry: Entry) -> bool:
         """Set a verification of a start aside whose verdicts are not wanted; whether it is one."""

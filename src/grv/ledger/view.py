@@ -178,6 +178,15 @@ class RecordedCandidate:
         return None if self.scored_again is None else self.scored_again.score
 
 
+@dataclass(frozen=True, slots=True)
+class DraftsInBatch:
+    """Drafts that wait in a batch: their candidates, where they are, and what is reserved."""
+
+    candidates: tuple[int, ...]
+    batch: Data
+    reserved: float
+
+
 # An entry, when it was written, what was possibly paid until then, and who arrives by it.
 _Moment = tuple[Entry, float | None, float, tuple[int, ...]]
 
@@ -211,6 +220,7 @@ class SearchView:
         closed: candidates and calls that were parked before the search ended. Reviewers do not see
             them.
         unsettled: what is reserved for verifications that were parked, by candidate.
+        in_batches: drafts that wait in a batch, by candidate.
         settled: the verdicts from outside that were charged, by candidate. A correction is later.
         is_corrected: whether a verdict was changed since the search was told a result or ended.
     """
@@ -236,8 +246,10 @@ class SearchView:
         self.asked: set[int] = set()
         self.closed: set[tuple[Call, int]] = set()
         self.unsettled: dict[int, float] = {}
+        self.in_batches: dict[int, DraftsInBatch] = {}
         self.settled: dict[int, Found] = {}
         self.is_corrected = False
+        self._reserved_drafts = 0.0  # by the last attempt to generate
         self._reserved: dict[int, float] = {}  # for the last verification of each candidate
         self._numbers: dict[str, list[int]] = defaultdict(list)  # candidates by generator, in order
         self._arrived: Counter[str] = Counter()  # candidates in `told`, by generator
@@ -359,6 +371,8 @@ class SearchView:
                 if candidate not in self.made:
                     insort(self._numbers[generator], candidate)
                 self.made[candidate] = entry
+                if self.in_batches:
+                    self.in_batches.pop(candidate, None)
                 return
             case Scored(candidate):
                 self.scored[candidate] = entry
@@ -366,6 +380,9 @@ class SearchView:
             case Intended(call, candidates, reserved):
                 if call == "verify":
                     self._reserved |= {each: reserved / len(candidates) for each in candidates}
+                elif call == "generate":
+                    self._reserved_drafts = reserved
+                    self._leave_batches(candidates)
                 return
             case Found():
                 self._add_verdict(entry, at, is_new=is_new)
@@ -383,6 +400,15 @@ class SearchView:
                 self._judged |= judged
             case ScoredAgain(candidate):
                 self.scored_again[candidate] = entry
+            case Settled("generate", candidates):
+                self._leave_batches(candidates)
+            case Parked("generate", candidates, batch=batch):
+                earlier_batch = self.in_batches.get(candidates[0])
+                reserved = self._reserved_drafts
+                if earlier_batch is not None:
+                    reserved = earlier_batch.reserved
+                drafts = DraftsInBatch(candidates, batch, reserved)
+                self.in_batches |= dict.fromkeys(candidates, drafts)
             case Settled("verify", candidates):
                 for id in candidates:
                     parked = self.unsettled.pop(id, None) is not None
@@ -435,6 +461,11 @@ class SearchView:
         That is one under exactly these conditions, if the other was given at a stricter isolation.
         """
         return earlier.conditions == self.conditions and found.conditions != self.conditions
+
+    def _leave_batches(self, candidates: Iterable[int]) -> None:
+        if self.in_batches:
+            for id in candidates:
+                self.in_batches.pop(id, None)
 
     def _forget_broken(self) -> None:
         """Forget the broken verdicts that ended a search, so that they are requested again."""

@@ -169,11 +169,16 @@ class Gate:
         self._budget = budget
         self._stake = min(each, costs.of(self.STAKE, self.STAKE))
         self._inside = 0
+        self._in_batch = 0
         self._changed = anyio.Event()
 
     async def enter(self) -> None:
-        """Wait until one more problem may start. One problem may always run."""
-        while self._inside and not self._has_room():
+        """Wait until one more problem may start. One problem may always run.
+
+        Problems that wait for a batch are no limit to the number. They have money in flight, which
+        returns in part: for that, others wait.
+        """
+        while (self._inside or self._in_batch) and not self._has_room():
             self._changed = anyio.Event()
             await self._changed.wait()
         self._inside += 1
@@ -189,6 +194,21 @@ class Gate:
             yield
         finally:
             self._inside += 1
+
+    @contextmanager
+    def in_batch(self) -> Iterator[None]:
+        """Leave while the search waits for a batch."""
+        self._in_batch += 1
+        try:
+            with self.outside():
+                yield
+        finally:
+            self._in_batch -= 1
+
+    @property
+    def inside(self) -> int:
+        """The problems that are searched now."""
+        return self._inside
 
     def leave(self) -> None:
         """End a problem, so that another may start."""
@@ -270,11 +290,14 @@ class ReservedAttempts:
         self.held = 0.0
         self._caps = executor.reserves.caps.less(spare)
 
-    async def begin(self) -> None:
-        """Record an attempt and reserve its cost; OutOfBudget if a cap does not cover it."""
+    async def begin(self, *then: Entry) -> None:
+        """Record an attempt and reserve its cost; OutOfBudget if a cap does not cover it.
+
+        What follows is recorded with it.
+        """
         intended = Intended(self.call, self.ids, self.reserved)
         try:
-            await self._executor.record.write(intended, caps=self._caps)
+            await self._executor.record.write(intended, *then, caps=self._caps)
         except OverBudget as over:
             raise OutOfBudget(over.of) from None
         if self._executor.plan is not None:

@@ -121,7 +121,7 @@ class Caller:
             wait = None
             tried += 1
             if error.fault == "stop":
-                await self.stop(_advice(error))
+                await self.stop_for(error)
             if error.final or tried == self.calls.attempts:
                 raise error
             self.retried += 1
@@ -152,6 +152,10 @@ class Caller:
         self._stopped = self._stopped or why
         await self.settle(GRACE_SECONDS)
         raise RunStopped(self._stopped)
+
+    async def stop_for(self, error: BackendError) -> NoReturn:
+        """Stop the run because of an error that concerns every call."""
+        await self.stop(_advice(error))
 
     async def settle(self, seconds: float) -> None:
         """Start no more calls, and give those in flight some seconds to end."""

@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import takewhile
 
@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 
 from ..backends.callables import checked_finding, drafts_of, scores_of
+from ..backends.generators.batches import BatchedGenerator, Ticket
 from ..backends.protocols import (
     Arrived,
     Draft,
@@ -56,8 +57,9 @@ from ..ledger.entries import (
     ScoredAgain,
     Settled,
 )
-from ..ledger.view import MOST_BROKEN, broken_in_a_row
+from ..ledger.view import MOST_BROKEN, DraftsInBatch, broken_in_a_row
 from ..text import checksum
+from .batches import BatchCall, Batches, ticket_of
 from .budget import Plan, ReservedAttempts, Reserves
 from .calls import Caller
 from .numbering import Numbering
@@ -119,6 +121,7 @@ class Executor:
 
     Attributes:
         numbering: the numbers of the generator's candidates in the ledger.
+        pricing: computes the dollars that are reported, whatever the costs are.
         plan: what the current action may reserve, if a total budget is shared.
         answers: how many answers the search needs. If more than one, a pass does not cancel the
             other verifications, and candidates without a key have a key made of their text.
@@ -132,21 +135,25 @@ class Executor:
         record: SearchRecord,
         *,
         meter: Meter | None = None,
+        pricing: Meter | None = None,
         reserves: Reserves | None = None,
         numbering: Numbering = ALONE,
         answers: int = 1,
         outside: Callable[[], AbstractContextManager[None]] = nullcontext,
+        batches: Batches | None = None,
     ) -> None:
         self.problem = problem
         self.backends = backends
         self.caller = caller
         self.record = record
         self.meter = meter
+        self.pricing = pricing or meter or Meter()
         self.reserves = reserves or Reserves()
         self.numbering = numbering
         self.answers = answers
         self.plan: Plan | None = None
         self._outside = Outside(outside)
+        self._batches = batches
 
     async def pin_scorer(self, recorded: str, own: TrainedModel | None = None) -> str:
         """Keep the model of a score that is trained anew; return what the ledger records of it.
@@ -305,27 +312,41 @@ class Executor:
 
     async def _make_all(self, ids: Sequence[int], spare: float) -> None:
         """Generate drafts for these candidates, with calls side by side."""
-        size = min(self._batch, len(ids))
-        batches = [ids[at : at + size] for at in range(0, len(ids), size or 1)]
-        errors = await together([partial(self._make, batch, spare) for batch in batches])
+        parked = self.record.in_batches if self._batches is not None else {}
+        known = {parked[id].candidates: parked[id] for id in ids if id in parked}
+        new = [id for id in ids if id not in parked]
+        size = min(self._batch, len(new))
+        calls = [partial(self._make, each, spare, known[each]) for each in known]
+        calls += [
+            partial(self._make, new[place : place + size], spare)
+            for place in range(0, len(new), size or 1)
+        ]
+        errors = await together(calls)
         if errors:
             raise errors[0]
 
-    async def _make(self, ids: Sequence[int], spare: float) -> None:
+    async def _make(
+        self, ids: Sequence[int], spare: float, parked: DraftsInBatch | None = None
+    ) -> None:
         """Generate drafts for these candidates. The budget must cover `spare` besides.
 
         If the generator returns fewer drafts than requested, request the rest; if it returns none,
-        stop.
+        stop. `parked` says which batch has them, if they were requested already.
         """
         left = list(ids)
         while left:
-            if self._batch < len(left):
+            if parked is None and self._batch < len(left):
                 await self._make_all(left, spare)
                 return
             attempts = ReservedAttempts(self, "generate", left, spare)
             first = self.numbering.own(left[0])
-            draw = partial(self._drafts, len(left), first)
-            drafts = await self.caller.make(draw, attempts, self.backends.generator)
+            generator = self.backends.generator
+            if self._batches is not None and isinstance(generator, BatchedGenerator):
+                drafts = await self._batched(self._batches, generator, attempts, parked)
+                parked = None
+            else:
+                draw = partial(self._drafts, len(left), first)
+                drafts = await self.caller.make(draw, attempts, generator)
             longest = self.caller.calls.longest_candidate
             drafts = [_within(draft, longest) for draft in drafts[: len(left)]]
             done = left[: len(drafts)]
@@ -339,6 +360,59 @@ class Executor:
             if not drafts:
                 return
             await self.caller.check_drafts(drafts)
+
+    async def _batched(
+        self,
+        batches: Batches,
+        generator: BatchedGenerator,
+        attempts: ReservedAttempts,
+        parked: DraftsInBatch | None,
+    ) -> list[Draft]:
+        """Drafts from a batch. What a batch does not answer is part of the next one."""
+        ids = attempts.ids
+        reserved = attempts.reserved
+        is_begun = parked is not None
+        if parked is not None:
+            attempts.reserved = parked.reserved
+
+        async def park(ticket: Ticket) -> None:
+            nonlocal is_begun
+            entry = Parked("generate", ids, batch=asdict(ticket))
+            if is_begun:
+                await self.record.write(entry)
+            else:
+                await attempts.begin(entry)
+                is_begun = True
+
+        for attempt in itertools.count(1):
+            call = BatchCall(
+                generator,
+                self.problem,
+                len(ids),
+                self.numbering.own(ids[0]),
+                self.pricing,
+                None if parked is None else ticket_of(parked.batch),
+            )
+            try:
+                with self._outside.wait():
+                    return list(await batches.drafts(call, park))
+            except BackendError as error:
+                if is_begun:
+                    with anyio.CancelScope(shield=True):
+                        await attempts.missed(error)
+                if error.fault == "stop":
+                    await self.caller.stop_for(error)
+                if error.final or attempt == self.caller.calls.attempts:
+                    raise
+            attempts.reserved = reserved
+            parked = None
+            is_begun = False
+        raise AssertionError  # the loop has no end
+
+    async def drop_batches(self) -> None:
+        """Cancel batches that no search waits for any more, after this one has dropped a call."""
+        if self._batches is not None:
+            await self._batches.cancel_dropped()
 
     async def _drafts(self, n: int, first: int) -> list[Draft]:
         generator = self.backends.generator
@@ -480,6 +554,7 @@ class Executor:
             if errors and not self._passed(ids):
                 raise errors[0]
         if self._passed(ids):  # as recorded, if it is; else they count as cancelled
+            await self.drop_batches()
             told = self.record.upcoming
             return replace(results[0], meanwhile=getattr(told, "meanwhile", None))
         return replace(results[0], meanwhile=made[0])

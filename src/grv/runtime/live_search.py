@@ -15,6 +15,7 @@ from ..backends.protocols import Problem
 from ..conditions import Conditions
 from ..core.values import Reason, Stop
 from ..ledger.entries import Ended, Entry
+from .batches import Batches
 from .budget import RunBudget
 from .calls import Caller
 from .config import SearchConfig
@@ -116,6 +117,7 @@ class LiveSearch:
         outside: the context in which the search only waits: for another caller that runs the same
             search, or for a verdict from outside.
         give_way: waits for the next turn of the search, after each verdict.
+        batches: sends requests in batches, if a generator is to be asked so.
     """
 
     problem: Problem
@@ -126,6 +128,7 @@ class LiveSearch:
     on_step: Callable[[], None] = nothing
     outside: Callable[[], AbstractContextManager[None]] = nullcontext
     give_way: Callable[[], Awaitable[None]] = no_wait
+    batches: Batches | None = None
 
     @cached_property
     def id(self) -> str:

@@ -91,10 +91,12 @@ class Loop:
                 live.caller,
                 record,
                 meter=generator.meter,
+                pricing=config.meters[name],
                 reserves=Reserves(costs, limits.second_cost, caps),
                 numbering=Numbering(name, place, len(config.generators)),
                 answers=limits.answers,
                 outside=live.outside,
+                batches=live.batches,
             )
 
     async def solution(self) -> Solution:
@@ -264,6 +266,7 @@ class Loop:
                 await self._restrict(request, action, error)
                 continue
             if scope.cancelled_caught:
+                await request.executor.drop_batches()
                 why = f"the deadline of {deadline:g} seconds has passed"
                 return Stop(Reason.FINISHED, why=why)
             now = time.monotonic()

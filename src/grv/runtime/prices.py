@@ -123,7 +123,7 @@ class Prices:
         dollars += usage.cached_tokens * table.get("cached", prompt)
         dollars += usage.cache_write_tokens * table.get("cache_write", prompt)
         dollars += usage.reasoning_tokens * table.get("reasoning", completion)
-        return dollars / 1e6
+        return usage.price_share * dollars / 1e6
 
     def of_call(self, call: Call, seconds: float) -> float | None:
         """The price of a call besides its tokens; None if the file has none for such calls."""
@@ -169,6 +169,8 @@ class Meter:
         model: the generator's model.
         server: who serves it.
         scorers: the same for the models that score, by kind of call: "score" and "rescore".
+        price_share: the share of the list price that candidates are expected to cost: 0.5 in
+            batches. What a candidate did cost is in its usage.
 
     Examples:
         >>> import grv
@@ -181,6 +183,7 @@ class Meter:
     model: str = ""
     server: Server = field(default_factory=Server)
     scorers: Mapping[Call, Meter] = field(default_factory=dict)
+    price_share: float = 1.0
 
     def dollars(self, call: Call, usage: Usage) -> float | None:
         """What a call for one candidate cost; None if that is unknown."""
@@ -251,7 +254,8 @@ class Meter:
         lengths = [len(_sent(problem)) for problem in problems] or [_USUAL_LENGTH]
         prompt = math.ceil(sum(lengths) / len(lengths) / _LETTERS_PER_TOKEN)
         completion = max_tokens or _USUAL_TOKENS
-        generate = self.dollars("generate", Usage(max(1, prompt), completion, _USUAL_SECONDS))
+        usual = Usage(max(1, prompt), completion, _USUAL_SECONDS, price_share=self.price_share)
+        generate = self.dollars("generate", usual)
         if not generate:
             return None
         # A judge reads the prompt and the candidate, and says a word.
@@ -298,7 +302,13 @@ class Meter:
     def _highest(self, call: Call, prompt: int, completion: int) -> float | None:
         """The most that a call with these tokens can cost; None if that is unknown."""
         usages = [
-            Usage(prompt, completion, cache_write_tokens=written, reasoning_tokens=thought)
+            Usage(
+                prompt,
+                completion,
+                cache_write_tokens=written,
+                reasoning_tokens=thought,
+                price_share=self.price_share if call == "generate" else 1.0,
+            )
             for written in (0, prompt)
             for thought in (0, completion)
         ]
@@ -326,7 +336,8 @@ class Meter:
             return usage.dollars
         if self.server.provider == _HERE:
             return 0.0
-        return _listed(self.model, self.server, usage) if has_tokens else None
+        listed = _listed(self.model, self.server, usage) if has_tokens else None
+        return None if listed is None else usage.price_share * listed
 
     def _unknown(self, call: Call) -> str:
         model = self.scorers[call].model if call in self.scorers else self.model

@@ -128,7 +128,8 @@ class SearchRecord(SearchView):
     def _dead_attempts(self) -> list[Entry]:
         """The end of attempts that were in flight when the process of the search died."""
         reason = "the process died before there was a result"
-        return [Settled(call, (id,), 0.0, reason) for call, id in sorted(self.tally.in_flight)]
+        dead = self.tally.in_flight - self.tally.in_batch
+        return [Settled(call, (id,), 0.0, reason) for call, id in sorted(dead)]
 
     async def write(self, *entries: Entry, caps: Caps = NO_CAPS) -> None:
         """Write entries, and use them once they are durable."""

@@ -22,7 +22,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Required, TypedDict, TypeVar, cast
@@ -56,6 +56,7 @@ from .arguments import (
     one_problem,
     warn_without_limit,
 )
+from .batches import BatchReport
 from .budget import check_total
 from .calls import Caller
 from .config import SearchConfig, config_of
@@ -469,6 +470,7 @@ class SolveRun:
             there is a total budget, otherwise `in-order`.
         run_deadline: the seconds after which the run ends.
         expected: how many problems there will be, if they arrive one by one.
+        batches: counts what the batches of requests did, if there are some.
     """
 
     config: SearchConfig
@@ -481,6 +483,7 @@ class SolveRun:
     schedule: Rule | str | None = None
     run_deadline: float = math.inf
     expected: int | None = None
+    batches: BatchReport = field(default_factory=BatchReport)
 
     def __post_init__(self) -> None:
         check_total(self.total_budget)

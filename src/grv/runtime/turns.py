@@ -34,12 +34,14 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
+from ..backends.generators.batches import BatchedGenerator
 from ..backends.protocols import Problem
 from ..core.errors import LedgerError
 from ..core.values import Reason
 from ..ledger.entries import Entry
 from ..ledger.ledger import ROUNDING, Standing
 from ..schedules import CheapestPredicted, InOrder, Schedule
+from .batches import Batches
 from .budget import SHARE_SPENT, Gate, RunBudget
 from .calls import GRACE_SECONDS
 from .ledger_writer import JOIN_SECONDS, LedgerWriter
@@ -137,7 +139,12 @@ class Turns:
         self._running = 0
         self._releasing: set[int] = set()  # those that wait, and have their claim still
         self._is_fed = False
+        self._is_choosing = False  # whether the dispatcher waits for a search to choose
         self._changed = anyio.Event()
+        generators = [each.backends.generator for each in run.config.generators.values()]
+        self.batches: Batches | None = None
+        if any(isinstance(each, BatchedGenerator) for each in generators):
+            self.batches = Batches(run.caller, self._is_idle, run.batches)
 
     def _at_once(self) -> int:
         """How many problems may be searched at once now."""
@@ -166,6 +173,8 @@ class Turns:
             async with send, anyio.create_task_group() as group:
                 if math.isfinite(self.run.run_deadline):
                     group.start_soon(self._stop_later, group)
+                if self.batches is not None:
+                    group.start_soon(self.batches.run)
                 group.start_soon(self._feed, problems)
                 await self._dispatch()
                 group.cancel_scope.cancel()
@@ -287,8 +296,14 @@ class Turns:
             self.run.caller,
             self.budget,
             self.tell,
-            self.gate.outside,
+            self.gate.outside if self.batches is None else self.gate.in_batch,
+            batches=self.batches,
         )
+
+    def _is_idle(self) -> bool:
+        """Whether all searches wait for a batch, for a person, or for their turn."""
+        dispatcher = 1 if self._is_choosing else 0  # it holds a place
+        return self.gate.inside == dispatcher and not self.run.caller.in_flight
 
     # Whose turn it is:
 
@@ -323,7 +338,9 @@ class Turns:
                 return place
             if self._is_fed and not self._running:
                 return None
+            self._is_choosing = True
             await self._changed.wait()
+            self._is_choosing = False
 
     def _ask(self) -> int | None:
         if self._chosen:

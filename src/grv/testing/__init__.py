@@ -23,6 +23,8 @@ from .worlds import (
 )
 
 if TYPE_CHECKING:
+    from .batch_servers import FakeAnthropicBatches as FakeAnthropicBatches
+    from .batch_servers import FakeOpenaiBatches as FakeOpenaiBatches
     from .contracts import PolicyContract as PolicyContract
     from .contracts_backends import GeneratorContract as GeneratorContract
     from .contracts_backends import ScorerContract as ScorerContract
@@ -41,9 +43,11 @@ if TYPE_CHECKING:
 # Loaded at first use: the contracts need pytest and hypothesis.
 _HOMES = {
     "FakeAnthropic": "servers",
+    "FakeAnthropicBatches": "batch_servers",
     "FakeGemini": "servers",
     "FakeLean": "lean",
     "FakeOpenai": "servers",
+    "FakeOpenaiBatches": "batch_servers",
     "FakeResponses": "servers",
     "FakeText": "servers",
     "GeneratorContract": "contracts_backends",
@@ -58,9 +62,11 @@ _HOMES = {
 
 __all__ = [
     "FakeAnthropic",
+    "FakeAnthropicBatches",
     "FakeGemini",
     "FakeLean",
     "FakeOpenai",
+    "FakeOpenaiBatches",
     "FakeResponses",
     "FakeText",
     "GeneratorContract",

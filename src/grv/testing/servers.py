@@ -178,6 +178,15 @@ class FakeServer:
         self._thread.join()
         self._server.server_close()
 
+    def exchange(
+        self, method: str, target: str, content: bytes, headers: Mapping[str, str]
+    ) -> tuple[int, bytes, dict[str, str], Fault | None]:
+        """The status, the content and the headers of a response, and its fault."""
+        if method != "POST":
+            return 404, b'{"error": {"message": "Not Found"}}', {}, None
+        status, answer, more, fault = self.serve(target, json.loads(content or b"{}"), headers)
+        return status, json.dumps(answer).encode(), more, fault
+
     def serve(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
     ) -> tuple[int, dict[str, Any], dict[str, str], Fault | None]:
@@ -1169,16 +1178,21 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:  # the name that http.server calls
+            self._answer("POST")
+
+        def do_GET(self) -> None:  # the name that http.server calls
+            self._answer("GET")
+
+        def _answer(self, method: str) -> None:
             length = int(self.headers.get("content-length", 0))
-            body = json.loads(self.rfile.read(length) or b"{}")
+            body = self.rfile.read(length)
             headers = {name.lower(): value for name, value in self.headers.items()}
-            status, answer, more, fault = fake.serve(self.path, body, headers)
+            status, content, more, fault = fake.exchange(method, self.path, body, headers)
             if fault == "lost":
                 self.close_connection = True
                 return
-            content = json.dumps(answer).encode()
             self.send_response(status)
-            for name, value in {**more, "content-type": "application/json"}.items():
+            for name, value in {"content-type": "application/json", **more}.items():
                 self.send_header(name, value)
             self.send_header("content-length", str(len(content)))
             self.end_headers()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...backends.generators import GENERATORS, INTERFACES, dialect_named
+from ...backends.generators import GENERATORS, INTERFACES, PRICE_SHARE, dialect_named
 from ...backends.generators.sampling import Sampling
 from ...backends.models import OLDEST, Models
 from ...backends.sandbox.limits import Isolation
@@ -258,11 +258,23 @@ def backends_of(
                 batch=None if models.generator.startswith("embedded") else 8,
             )
         _check_logprobs(first, generator, models.generator)
+        if getattr(options, "batch", False):
+            generator = _in_batches(generator, models.generator)
         key = getattr(verifier, "key", None) if options.keys else None
         if alike is not None and first != AUTO and not first.startswith(TRAINED):
             ranking = PairedScorer(ranking, alike)
         refutation = getattr(verifier, "refutation", None)
         yield Backends(generator, ranking, verifier, key, again, refutation=refutation)
+
+
+def _in_batches(generator: Any, spec: str) -> Generator:
+    """The generator, asked in batches; a UsageError if its interface has none."""
+    from ...backends.generators.batches import BATCH_DIALECTS, BatchedGenerator
+
+    if spec.partition(":")[0] not in BATCH_DIALECTS:
+        there = ", ".join(f"{name}:MODEL" for name in BATCH_DIALECTS)
+        raise UsageError(f"--batch: {spec} has no batches; these have: {there}")
+    return BatchedGenerator(generator)
 
 
 def _trained(spec: str, given: tuple[str, Scorer] | None, own: str | None) -> Scorer:
@@ -321,8 +333,8 @@ def check_policy(policy: Policy, score: str, alike: str | None = None) -> None:
             check_score(path, named(score))
 
 
-def pricing_of(models: Models, prices: Prices) -> Meter:
-    """Computes the dollars of the calls to these models."""
+def pricing_of(models: Models, prices: Prices, *, batch: bool = False) -> Meter:
+    """Computes the dollars of the calls to these models; candidates may come in batches."""
     scorers: dict[Call, Meter] = {}
     first, second = models.scores
     for call, score in zip(_SCORING, (first, second), strict=True):
@@ -330,7 +342,8 @@ def pricing_of(models: Models, prices: Prices) -> Meter:
         if scorer is not None:
             scorers[call] = scorer
     own = _pricing(models.generator, models.base_url, prices)
-    return dataclasses.replace(own, scorers=scorers)
+    share = PRICE_SHARE if batch else 1.0
+    return dataclasses.replace(own, scorers=scorers, price_share=share)
 
 
 _SCORING: tuple[Call, Call] = ("score", "rescore")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DIALECTS = ("openai", "responses", "anthropic", "gemini")  # interfaces that take chats
 INTERFACES = (*DIALECTS, "openai-text")
+PRICE_SHARE = 0.5  # of the list price, for what is asked in a batch
 # What people write for servers with one of these interfaces, and what to write instead.
 INSTEAD_OF = {
     "azure": "openai:DEPLOYMENT --base-url https://RESOURCE.openai.azure.com/openai/v1",

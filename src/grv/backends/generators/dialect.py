@@ -18,7 +18,7 @@ from urllib.parse import quote
 from ...core.errors import BackendError, GeneratorError, UsageError
 from ...options import from_arguments
 from ..http.endpoint import Endpoint, said, status
-from ..http.faults import REWORD, THIS_CALL, Cause, blamed, of_response
+from ..http.faults import REWORD, THIS_CALL, Cause, blamed, complaint, of_response
 from ..http.service import Service
 from ..http.web import REFUSED
 from ..protocols import Draft, Problem, Usage
@@ -282,9 +282,14 @@ class DialectClient:
         self, error: BackendError, request: Request, tried: Mapping[str, Any]
     ) -> str | None:
         """The option that an error response names; None if it does not name one."""
-        if status(error) not in REFUSED:
+        return self._refused_in(status(error), said(error), request, tried)
+
+    def _refused_in(
+        self, code: int | None, body: str, request: Request, tried: Mapping[str, Any]
+    ) -> str | None:
+        """The option that the body of a response with this status refuses."""
+        if code not in REFUSED:
             return None
-        body = said(error)
         limit = request.limit_name
         is_named = request.max_tokens is not None and blamed(body, {limit: [limit]}) is not None
         # An error that names the field is about its name, or about its value.
@@ -323,13 +328,17 @@ class DialectClient:
         if line not in self._learned.notices:
             self._learned.notices.append(line)
 
-    async def _send(self, request: Request, problem: Problem) -> Any:
+    def _body(self, request: Request, problem: Problem) -> dict[str, Any]:
+        """The body of a request; an error if the dialect cannot express it."""
         try:
             self._check(self.sampling)
-            body = merged(self.dialect.body(request), self.sampling.extra_body or {})
+            return merged(self.dialect.body(request), self.sampling.extra_body or {})
         except (ValueError, UsageError) as exc:
             cause = Cause(final=True, unpaid=True)
             raise self._endpoint.failure(str(exc), problem.id, cause) from None
+
+    async def _send(self, request: Request, problem: Problem) -> Any:
+        body = self._body(request, problem)
         model = self.model if "/" in self.model else f"models/{self.model}"
         path = self.dialect.path.replace("{model}", quote(model, safe="/"))
         return await self._endpoint.ask(
@@ -366,6 +375,14 @@ class DialectClient:
         missing = self._learned.refused | self.dialect.lacks
         nothing = {option: _NOTHING[option] for option in missing}
         return replace(request, **nothing)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A request with its body."""
+
+    request: Request
+    body: Mapping[str, Any]
 
 
 class DialectGenerator(DialectClient):
@@ -427,17 +444,48 @@ class DialectGenerator(DialectClient):
             raise UsageError(f"n must be at least 1, not {n}")
         asked = min(n, self.batch or n)
         try:
-            made = await self._made(problem, asked, first)
+            answer, seconds = await self.answer(problem, asked, first=first)
+            return self.read(answer, problem, asked, seconds)
         except BackendError as error:
             error.at_most = min(n, self.batch or n)
             raise
-        if len(made) == 1 < asked:
+
+    def read(
+        self, answer: object, problem: Problem, n: int, seconds: float = 0.0
+    ) -> Sequence[Draft]:
+        """The drafts of an answer to a request for `n` of them."""
+        made = self._made(answer, problem, n, seconds)
+        if len(made) == 1 < n:
             self.batch = 1
         return [self._checked(draft) for draft in made]
 
-    async def _made(self, problem: Problem, n: int, first: int) -> list[Draft]:
-        """The drafts of one request, with what they used."""
-        answer, seconds = await self.answer(problem, n, first=first)
+    def prepared(self, problem: Problem, n: int, first: int) -> Prepared:
+        """A request that is sent later, in a batch."""
+        request = self._request(problem, min(n, self.batch or n), first)
+        return Prepared(request, self._body(request, problem))
+
+    def learn_from(self, code: int, body: str, request: Request) -> bool:
+        """Whether an error response refuses an option that later requests leave out."""
+        option = self._refused_in(code, body, request, {})
+        if option is None:
+            return False
+        if option == "max_tokens" and self._learned.limit_name not in (None, request.limit_name):
+            return True  # another response has said so already
+        self._learn(option, request)
+        return True
+
+    def refusal(self, code: int, body: str, problem: Problem) -> BackendError:
+        """The error of an error response inside a batch. Such a request is not billed."""
+        cause = replace(of_response(code, body, {}), unpaid=True)
+        return self._endpoint.failure(f"status {code}: {complaint(body)}", problem.id, cause)
+
+    @property
+    def endpoint(self) -> Endpoint[BackendError]:
+        """The server."""
+        return self._endpoint
+
+    def _made(self, answer: object, problem: Problem, n: int, seconds: float) -> list[Draft]:
+        """The drafts of one answer, with what they used."""
         try:
             texts = self.dialect.texts(answer)[: min(n, self.batch or n)]
             return billed(texts, self.dialect.usage(answer), seconds)

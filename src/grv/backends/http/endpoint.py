@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -38,6 +38,7 @@ from .web import Failures, address, client_errors, host_of, shown, tls
 if TYPE_CHECKING:
     import httpx2
 
+_LARGEST_REPLY = 16 << 20  # bytes of a response that has no candidates
 _LARGEST_ERROR = 1 << 20  # bytes of an error response that are read
 _BARE = "check the name of the model and the address of the server; it often ends in /v1"
 _NO_MODEL = "check the address of the server: no model answers there"
@@ -148,6 +149,32 @@ class Endpoint(Failures[_Error]):
             message = f"not JSON: {reader.beginning}"
             raise self.failure(message, problem_id, cause) from self.cause(exc)
 
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        content: bytes = b"",
+        content_type: str = "application/json",
+        most: int = _LARGEST_REPLY,
+    ) -> AsyncIterator[bytes]:
+        """The body of a response in pieces, of at most `most` bytes in all."""
+        url = self._address(path)
+        if query:
+            url = url.copy_merge_params(dict(query))
+        try:
+            with self._clients.client() as client:
+                headers = {"content-type": content_type}
+                async with client.stream(method, url, content=content, headers=headers) as response:
+                    await self._check_status(response)
+                    async for piece in pieces(response, most):
+                        yield piece
+        except (BodyTooLarge, OtherEncoding) as exc:
+            raise self.failure(str(exc), None) from exc
+        except client_errors() as exc:
+            raise self._translated(exc, None, path, {}) from self.cause(exc)
+
     async def _check_status(self, response: httpx2.Response) -> None:
         """Raise httpx2's error for an error response, of which only the beginning is read."""
         if response.is_success:
@@ -200,7 +227,7 @@ class Endpoint(Failures[_Error]):
         return url is not None and url.path.rstrip("/").endswith(path)
 
     def _translated(
-        self, exc: Exception, problem_id: str, path: str, body: Mapping[str, Any]
+        self, exc: Exception, problem_id: str | None, path: str, body: Mapping[str, Any]
     ) -> _Error:
         cause = of_exception(exc)
         match exc:

@@ -112,7 +112,7 @@ class Failures(Generic[_Error]):
         line = " ".join(self.secrets.hide(message[:_READ]).split())
         return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
-    def failure(self, message: str, problem_id: str, cause: Cause = THIS_CALL) -> _Error:
+    def failure(self, message: str, problem_id: str | None, cause: Cause = THIS_CALL) -> _Error:
         """An error with this message."""
         return self._error(
             self.brief(message),
