@@ -40,9 +40,8 @@ def slow_first(pool: Pool, *, count: bool) -> CandidateId | None:
     return min(speaking.values(), key=place, default=None)
 
 
-def slow_oldest(pool: Pool, *, count: bool) -> CandidateId | None:
-    waiting = filter(pool.is_open, map(CandidateId, range(len(pool))))
-    return min(waiting, key=lambda id: (failures(pool, id, count=count), id), default=None)
+def slow_oldest(pool: Pool) -> CandidateId | None:
+    return min(filter(pool.is_open, map(CandidateId, range(len(pool)))), default=None)
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Comparing:
                 assert ranking.ties_count is ties_are_evidence(pool.scores)
             assert first == slow_first(pool, count=ranking.ties_count)
             oldest = ranking.oldest()
-            assert oldest == slow_oldest(pool, count=ranking.ties_count)
+            assert oldest == slow_oldest(pool)
             taken = oldest if age else first
             if taken is not None:
                 yield Verify((taken,))
