@@ -13,6 +13,7 @@ from ..backends.http.quotas import Quota
 from .adaptive import Ticket
 
 _MINUTE = 60.0
+_DAY = 86_400.0  # a bucket fills in a day at most, whatever a server says
 _SHORTEST_RESET = 0.5  # seconds; a shorter one says too little about how fast a bucket fills
 _RESERVE = 0.05  # the part of a limit that is left: calls arrive in another order than they begin
 _FADES = 0.98  # what earlier calls took counts that much less with each call
@@ -58,7 +59,7 @@ class Rates:
     def learn(self, ticket: Ticket, quotas: Iterable[Quota]) -> None:
         """Note what the response to a call says is left."""
         for quota in quotas:
-            if quota.limit is None or quota.limit <= 0:
+            if quota.limit is None or quota.limit < 1:
                 continue  # nobody knows how fast it fills
             before = self._buckets.get(quota.of)
             if before is not None and ticket.number <= before.number:
@@ -66,7 +67,7 @@ class Rates:
             rate = quota.limit / _MINUTE if before is None else before.rate
             used = quota.limit - quota.remaining
             if quota.reset is not None and quota.reset >= _SHORTEST_RESET and used > 0:
-                rate = used / quota.reset
+                rate = max(used / quota.reset, quota.limit / _DAY)
             taken = 0.0
             calls = 0.0
             if before is not None:
