@@ -22,7 +22,7 @@ from typing import Any
 
 from grv.backends.protocols import Problem
 from grv.backends.sandbox.tool_worker import ENVIRONMENT
-from grv.backends.verifiers.languages.toolchains import Plan, toolchain
+from grv.backends.verifiers.languages.toolchains import BuildPlan, toolchain
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.values import Verdict
 from sandbox import below, since, used
@@ -70,7 +70,7 @@ def ours(verifier: CheckVerifier, language: str, given: list[dict[str, str]]) ->
 def fresh(language: str, given: list[dict[str, str]]) -> None:
     """The same commands without a jail, in a folder of its own."""
     source = program(language)
-    plan: Plan = toolchain(language).plan(source, MEMORY_MB)
+    plan: BuildPlan = toolchain(language).plan(source, MEMORY_MB)
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, plan.source), "w") as file:
             file.write(source)

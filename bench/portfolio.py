@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from grv.comparing.portfolio.compare import oracle_of
-from grv.comparing.portfolio.trials import GeneratorTrials, InOrder, Trier
+from grv.comparing.portfolio.trials import GeneratorsInOrder, GeneratorTrials, Trier
 from grv.comparing.settings import ComparisonSettings
 from grv.comparing.significance import Resampled
 from grv.core.values import Costs
@@ -105,8 +105,8 @@ def table(given: argparse.Namespace, prices: Mapping[str, float], *, keys: bool)
     cheap = sorted(names, key=lambda name: attempt(costs[name]))
     rungs = dict.fromkeys(cheap[:-1], RUNGS)
     found = {
-        "cheap first": trier.fixed(cheap, InOrder()),
-        "dear first": trier.fixed(cheap[::-1], InOrder()),
+        "cheap first": trier.fixed(cheap, GeneratorsInOrder()),
+        "dear first": trier.fixed(cheap[::-1], GeneratorsInOrder()),
         f"ladder, {RUNGS} each": trier.fixed(cheap, Ladder(rungs)),
         "cold, equal shares": trier.fixed(names, BySpending(equal_shares(names))),
         "cold portfolio": trier.fixed(names, BySpending(root_shares(costs))),
@@ -117,11 +117,16 @@ def table(given: argparse.Namespace, prices: Mapping[str, float], *, keys: bool)
         found[f"learned, {what}, order of arrival"] = own.learned()
         found[f"learned, {what}, cross-fitted"] = cross_fitted(own, costs)
     if len(names) > 3:
-        pairs = {pair: trier.fixed(pair, InOrder()) for pair in itertools.permutations(names, 2)}
+        pairs = {
+            pair: trier.fixed(pair, GeneratorsInOrder())
+            for pair in itertools.permutations(names, 2)
+        }
         # The cheapest order among those that solve most.
         best = min(pairs, key=lambda p: (-round(pairs[p].solved.mean(), 3), pairs[p].costs.mean()))
         found[f"best two: {', '.join(best)}"] = pairs[best]
-    found["oracle generator"] = oracle_of([trier.fixed([name], InOrder()) for name in names])
+    found["oracle generator"] = oracle_of(
+        [trier.fixed([name], GeneratorsInOrder()) for name in names]
+    )
     say(found, prices, trier, keys=keys)
 
 

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 
 from grv.comparing.simulation.laws import Binormal, Pieces
 from grv.comparing.simulation.populations import flat_law, needle_law
-from grv.comparing.simulation.streams import CandidateLaw, Stream
+from grv.comparing.simulation.streams import CandidateLaw, CandidateStream
 from grv.core.limits import Limits
 from grv.core.pool import Pool
 from grv.core.search import Policy, Search
@@ -257,7 +257,7 @@ STREAMS = 80
 
 def low_end(policy: Policy, law: CandidateLaw, costs: Costs) -> float:
     """The mean cost relative to J*, less four standard errors."""
-    spent = [Stream(law, (3, i)).run(policy, costs).cost for i in range(STREAMS)]
+    spent = [CandidateStream(law, (3, i)).run(policy, costs).cost for i in range(STREAMS)]
     error = float(np.std(spent, ddof=1)) / math.sqrt(STREAMS)
     return (float(np.mean(spent)) - 4 * error) / law.optimum(costs)
 
@@ -299,8 +299,8 @@ MISLEADING: dict[str, CandidateLaw] = {
 def over_verify_all(policy: Policy, law: CandidateLaw, costs: Costs) -> float:
     """The highest cost relative to that of verify-all on the same candidates."""
     return max(
-        Stream(law, (5, i)).run(policy, costs).cost
-        / Stream(law, (5, i)).run(VerifyAll(), costs).cost
+        CandidateStream(law, (5, i)).run(policy, costs).cost
+        / CandidateStream(law, (5, i)).run(VerifyAll(), costs).cost
         for i in range(STREAMS)
     )
 
@@ -338,7 +338,7 @@ def test_without_the_second_guard_an_inverted_score_costs_more_than_that() -> No
     law, costs = Pieces((0.85, 0.15), (0.9, 0.0)), Costs(1, 30)
     assert over_verify_all(Guarded(only_generates), law, costs) <= FACTOR
     spent = [
-        Stream(law, (5, i)).run(Guarded(only_generates, oldest=False), costs).cost
+        CandidateStream(law, (5, i)).run(Guarded(only_generates, oldest=False), costs).cost
         for i in range(STREAMS)
     ]
     error = 4 * float(np.std(spent, ddof=1)) / math.sqrt(STREAMS)
@@ -349,7 +349,9 @@ def test_without_the_second_guard_an_inverted_score_costs_more_than_that() -> No
 def test_without_a_guard_the_same_policy_costs_more_than_that() -> None:
     """So the guard is what keeps the bound, and the test could find it broken."""
     costs = Costs(1, 30)
-    spent = [Stream(LAWS["needle"], (3, i)).run(VerifyAll(), costs).cost for i in range(STREAMS)]
+    spent = [
+        CandidateStream(LAWS["needle"], (3, i)).run(VerifyAll(), costs).cost for i in range(STREAMS)
+    ]
     assert float(np.mean(spent)) > 2 * FACTOR * LAWS["needle"].optimum(costs)
 
 

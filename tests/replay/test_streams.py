@@ -7,7 +7,7 @@ import pytest
 
 from grv.comparing.simulation.laws import Pieces
 from grv.comparing.simulation.populations import flat_law, inverted_law, needle_law
-from grv.comparing.simulation.streams import Drawn, Stream
+from grv.comparing.simulation.streams import CandidateStream, Drawn
 from grv.core.search import Policy
 from grv.core.values import Costs, Verdict
 from grv.policies import Adaptive, Alternate, Balanced, Fixed, Threshold, VerifyAll
@@ -30,7 +30,7 @@ class Counting:
 
 def test_it_is_drawn_only_as_far_as_it_is_read() -> None:
     law = Counting()
-    stream = Stream(law, (0,))
+    stream = CandidateStream(law, (0,))
 
     found = stream.run(VerifyAll(), COSTS)
 
@@ -55,7 +55,7 @@ def test_it_fares_as_in_a_world_that_is_long_enough(policy: Policy) -> None:
         outcome = run(policy, COSTS, World(tuple(scores), verdicts)).outcome
         assert outcome is not None
 
-        found = Stream(law, (seed,)).run(policy, COSTS)
+        found = CandidateStream(law, (seed,)).run(policy, COSTS)
 
         bill = outcome.bill
         assert found == (outcome.solved, bill.generated, bill.verified, bill.total, False)
@@ -63,14 +63,14 @@ def test_it_fares_as_in_a_world_that_is_long_enough(policy: Policy) -> None:
 
 def test_earlier_readers_make_no_difference() -> None:
     law = needle_law(0.002)
-    one, two = Stream(law, (1, 2)), Stream(law, (1, 2))
+    one, two = CandidateStream(law, (1, 2)), CandidateStream(law, (1, 2))
     two.run(VerifyAll(), COSTS)
 
     assert one.run(Balanced(), COSTS) == two.run(Balanced(), COSTS)
 
 
 def test_an_infinite_search_ends_at_the_limit_of_the_stream() -> None:
-    found = Stream(inverted_law(0.001), (0,)).run(Balanced(), COSTS, most=5000)
+    found = CandidateStream(inverted_law(0.001), (0,)).run(Balanced(), COSTS, most=5000)
 
     assert found.ended
     assert found.generated == 5000
@@ -78,6 +78,8 @@ def test_an_infinite_search_ends_at_the_limit_of_the_stream() -> None:
 
 
 def test_the_mean_cost_is_the_expected_one() -> None:
-    costs = [Stream(flat_law(0.2), (7, i)).run(VerifyAll(), COSTS).cost for i in range(2000)]
+    costs = [
+        CandidateStream(flat_law(0.2), (7, i)).run(VerifyAll(), COSTS).cost for i in range(2000)
+    ]
 
     assert np.mean(costs) == pytest.approx(11 / 0.2, rel=0.1)  # five standard errors

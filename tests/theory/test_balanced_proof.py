@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from grv.comparing.simulation.laws import Pieces
-from grv.comparing.simulation.streams import Stream
+from grv.comparing.simulation.streams import CandidateStream
 from grv.core.values import Costs
 from grv.policies import Balanced
 from grv.theory.constants import SMALL_RATIO_EXCESS, balanced_constant, least_constant
@@ -68,7 +68,7 @@ def simulated(rho: float, law: StepLaw, runs: int) -> tuple[float, float]:
     """The mean cost of the policy itself under a step law, and its standard error."""
     q, p = law
     pieces = Pieces((1 - q, q), (0.0, p)) if q < 1 else Pieces((1.0,), (p,))
-    streams = (Stream(pieces, (29, int(rho * 1e6), i)) for i in range(runs))
+    streams = (CandidateStream(pieces, (29, int(rho * 1e6), i)) for i in range(runs))
     costs = [stream.run(Balanced(), Costs(1, rho)).cost for stream in streams]
     return float(np.mean(costs)), float(np.std(costs, ddof=1)) / math.sqrt(runs)
 

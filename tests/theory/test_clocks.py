@@ -21,7 +21,7 @@ from grv.theory.proofs.clocks import (
     occupation,
     verifications,
 )
-from grv.theory.slots import BLIND, Path, Schedule, Slot
+from grv.theory.slots import BLIND, Path, Slot, SlotSchedule
 
 Clock = Callable[[], Iterable[float]]
 RHO = 10.0
@@ -40,7 +40,7 @@ def gamma_of(clock: Clock, extra: float) -> float:
 
 
 def test_the_clocks_of_a_path() -> None:
-    slots = Schedule((Slot(2),), (BLIND, Slot(3)))
+    slots = SlotSchedule((Slot(2),), (BLIND, Slot(3)))
 
     assert list(itertools.islice(generations(slots, 10), 7)) == [1, 2, 13, 24, 25, 26, 37]
     assert list(itertools.islice(verifications(slots, 10), 3)) == [12, 23, 36]

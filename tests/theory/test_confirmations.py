@@ -8,7 +8,7 @@ import random
 import pytest
 
 from grv.core.errors import UsageError
-from grv.theory.confirmations import Errors, PassRates, passes_needed
+from grv.theory.confirmations import Errors, RightShares, passes_needed
 
 ERRORS = [Errors(0.05, 0.05), Errors(0.2, 0.1), Errors(0.01, 0.3), Errors(0.6, 0.2)]
 
@@ -40,7 +40,7 @@ def test_errors_that_make_no_sense_are_refused(false_pass: float, false_fail: fl
 
 
 def _search(
-    rates: PassRates, errors: Errors, wrong: float, share: float, generator: random.Random
+    rates: RightShares, errors: Errors, wrong: float, share: float, generator: random.Random
 ) -> bool | None:
     """Whether the candidate that the rule returns is right; None if it returns none of 200."""
     for _ in range(200):
@@ -66,7 +66,7 @@ def test_under_its_prior_the_second_rule_returns_few_wrong_candidates(errors: Er
     wrong = 0.05
     generator = random.Random(1)
     shares = {0.0: 0.3, 0.02: 0.3, 0.3: 0.4}
-    prior = PassRates(shares)
+    prior = RightShares(shares)
     returned = bad = 0
     for _ in range(1500):
         share = generator.choices(list(shares), list(shares.values()))[0]
@@ -91,7 +91,7 @@ def test_the_fit_finds_the_shares_of_earlier_problems() -> None:
             passes = sum(generator.random() < passing for _ in range(3))
             candidates.append((passes, 3 - passes))
         problems.append(candidates)
-    fitted = PassRates.fitted(problems, errors)
+    fitted = RightShares.fitted(problems, errors)
     low = sum(weight for share, weight in fitted.weights.items() if share < 0.03)
     middle = sum(weight for share, weight in fitted.weights.items() if 0.3 < share < 0.8)
     assert low == pytest.approx(0.5, abs=0.08)
@@ -100,5 +100,5 @@ def test_the_fit_finds_the_shares_of_earlier_problems() -> None:
 
 
 def test_nothing_is_returned_before_a_pass() -> None:
-    certain = PassRates({1.0: 1.0})
+    certain = RightShares({1.0: 1.0})
     assert certain.decide(0, 0, Errors(0.1, 0.1), 0.05) == "again"

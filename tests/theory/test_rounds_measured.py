@@ -22,7 +22,7 @@ from grv.comparing.simulation.populations import (
     star_law,
     tied_law,
 )
-from grv.comparing.simulation.streams import Stream
+from grv.comparing.simulation.streams import CandidateStream
 from grv.core.search import Policy
 from grv.core.values import Costs
 from grv.policies import Alternate, Balanced, Hedged
@@ -57,7 +57,7 @@ class Measured(NamedTuple):
 def measured(law: Pieces, rho: float, seed: int, *policies: Policy) -> list[Measured]:
     """Of each policy, on the same streams."""
     costs = Costs(generate=1, verify=rho)
-    streams = (Stream(law, (seed, i)) for i in range(STREAMS))
+    streams = (CandidateStream(law, (seed, i)) for i in range(STREAMS))
     spent = np.array([[stream.run(each, costs).cost for each in policies] for stream in streams])
     errors = spent.std(axis=0, ddof=1) / math.sqrt(STREAMS)
     return [Measured(*map(float, each)) for each in zip(spent.mean(axis=0), errors, strict=True)]
@@ -131,7 +131,7 @@ def test_whatever_the_score_is_worth_alternate_is_within_three_of_verifying_all(
 def test_balanced_has_no_such_bound(name: str) -> None:
     """So the test above can fail."""
     law, costs = OTHERS[name], Costs(generate=1, verify=3)
-    spent = [Stream(law, (3, i)).run(Balanced(), costs, most=4096).cost for i in range(20)]
+    spent = [CandidateStream(law, (3, i)).run(Balanced(), costs, most=4096).cost for i in range(20)]
 
     assert np.mean(spent) > 10 * 4 / law.pass_rate
 

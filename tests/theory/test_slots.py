@@ -18,8 +18,8 @@ from grv.theory.decimals import exact_ratio
 from grv.theory.slots import (
     BLIND,
     Path,
-    Schedule,
     Slot,
+    SlotSchedule,
     alternate_draws,
     block_draws,
     hedged_draws,
@@ -85,7 +85,7 @@ def test_a_policy_follows_its_path(policy: Path, rho: float) -> None:
 
 
 def test_a_schedule_repeats_its_cycle() -> None:
-    schedule = Schedule((Slot(1), BLIND), (Slot(2), Slot(3)))
+    schedule = SlotSchedule((Slot(1), BLIND), (Slot(2), Slot(3)))
 
     assert list(itertools.islice(schedule, 6)) == [
         Slot(1),

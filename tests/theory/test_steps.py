@@ -28,10 +28,10 @@ from grv.theory.proofs.balanced_proof import rounds_cost
 from grv.theory.proofs.steps import step_cost, step_ratio, worst_ratio
 from grv.theory.rounds import StepLaw, alternate_rounds, expected_cost_bound
 from grv.theory.shells import shells
-from grv.theory.slots import BLIND, Schedule, Slot, one_by_one
+from grv.theory.slots import BLIND, Slot, SlotSchedule, one_by_one
 from support.examples import examples
 
-VERIFY_ALL = Schedule((), (BLIND,))
+VERIFY_ALL = SlotSchedule((), (BLIND,))
 FEW = 20  # distinct states: enough for needles, and the result is a lower bound in any case
 laws = st.builds(StepLaw, st.floats(0.001, 1), st.floats(0.01, 1))
 ratios = st.one_of(  # decimals, so that the cycle of Balanced is short
@@ -120,7 +120,7 @@ def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(UsageError, match="a positive ratio of costs"):
         step_cost([Slot(1)], StepLaw(0.5, 1.0), 0)
     with pytest.raises(UsageError, match="the cycle of a schedule must draw"):
-        step_cost(Schedule((Slot(1),), (Slot(0),)), StepLaw(0.5, 1.0), 10)
+        step_cost(SlotSchedule((Slot(1),), (Slot(0),)), StepLaw(0.5, 1.0), 10)
 
 
 @given(laws, ratios)
@@ -150,7 +150,7 @@ def test_the_bounds_against_verifying_everything_hold(law: StepLaw, rho: float) 
 @given(laws, ratios, st.integers(1, 60))
 def test_rounds_of_any_size_keep_theirs(law: StepLaw, rho: float, g: int) -> None:
     """Theorem 0."""
-    found = step_ratio(Schedule((), (Slot(g),)), law, rho)
+    found = step_ratio(SlotSchedule((), (Slot(g),)), law, rho)
 
     assert found.high <= rounds_constant(g, rho) * (1 + 1e-9)
 
@@ -178,8 +178,8 @@ def test_no_path_of_ours_beats_the_lower_bound(rho: float) -> None:
     """Theorem 4: the worst ratio of any policy is at least 2 - 1 / (1 + rho)."""
     costs = Costs(1, rho)
     paths = [Balanced().slots(costs), Alternate().slots(costs), Hedged().slots(costs), VERIFY_ALL]
-    paths += [Schedule((Slot(a),), (Slot(b),)) for a, b in ((1, 2), (1, 5), (3, 11), (9, 40))]
-    paths += [Schedule((), (Slot(g), BLIND)) for g in (1, 4, 20)]
+    paths += [SlotSchedule((Slot(a),), (Slot(b),)) for a, b in ((1, 2), (1, 5), (3, 11), (9, 40))]
+    paths += [SlotSchedule((), (Slot(g), BLIND)) for g in (1, 4, 20)]
 
     for path in paths:
         assert worst_ratio(path, rho, most=FEW).ratio >= least_constant(rho) - 1e-3

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..runtime.resources import Resources
 
 
-class Labels(enum.StrEnum):
+class LabelSource(enum.StrEnum):
     """By whose rules candidates are labelled."""
 
     CHECKS = "checks"
@@ -77,8 +77,8 @@ class CollectOptions(LiveOptions):
         parse=_parse_sample,
         shown="all",
     )
-    labels: Labels = option(
-        Labels.CHECKS,
+    labels: LabelSource = option(
+        LabelSource.CHECKS,
         "By whose rules candidates are labelled: published labels answers and programs as the"
         " paper's published code does, for comparison with the paper only, and marks the log.",
     )
@@ -107,7 +107,7 @@ class CollectOptions(LiveOptions):
         from ..backends.verifiers.checks import as_published
 
         asked = super().asked(problem)
-        return as_published(asked) if self.labels is Labels.PUBLISHED else asked
+        return as_published(asked) if self.labels is LabelSource.PUBLISHED else asked
 
 
 @command
@@ -153,7 +153,7 @@ def _check(run: CollectOptions, job: str | None) -> None:
     """Refuse, before any work, what cannot be collected."""
     from ..logs.converting import check_ending
 
-    if run.labels is Labels.PUBLISHED and run.verifier is not None:
+    if run.labels is LabelSource.PUBLISHED and run.verifier is not None:
         raise UsageError("--labels published is for the problems' checks: leave out --verifier")
     if run.models.cascade is not None:
         raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
@@ -343,7 +343,7 @@ def resources_of(run: CollectOptions) -> Resources:
     expected = run.expected
     limits = run.verification.limits
     if expected is not None and not os.path.exists(run.problems):
-        tests = 1 if run.labels is Labels.PUBLISHED else expected.tests
+        tests = 1 if run.labels is LabelSource.PUBLISHED else expected.tests
         seconds = [tests * limits.seconds] * expected.problems
     else:
         own = run.verifier is not None

@@ -19,7 +19,7 @@ from ..logs.log import LoggedProblem
 from ..policies import Adaptive, Fixed
 from ..replay.hindsight import hindsight_trials, least_checks_of, paid_checks_of
 from ..replay.kernels.dispatch import many_trials, trials
-from ..replay.kernels.paths import Stage, failing_course
+from ..replay.kernels.paths import PathStage, failing_course
 from ..replay.orders import OrderBatch, Orders
 from ..replay.trials import Trials, in_flight, rounds_of, stacked
 from ..theory.exact import success_probability
@@ -157,7 +157,7 @@ class Visits:
         if not limits.looks_ahead:
             rounds = rounds_of(1, in_flight(checks, limits.width))
         else:
-            course = failing_course((Stage(*pair),), costs, limits, pair.m)
+            course = failing_course((PathStage(*pair),), costs, limits, pair.m)
             rounds = np.tile(rounds_of(1, np.array(course.counts[3:4])), (batch.size, 1))
         result = Trials(np.zeros(batch.size, dtype=np.bool_), drawn, checks, rounds)
         if isinstance(costs, Measured):  # candidates that are not in the log have no measured cost

@@ -76,7 +76,7 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SearchStanding:
     """How far a search is, by the index of the ledger.
 
     Attributes:
@@ -143,7 +143,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def standings(self, searches: Sequence[str]) -> Sequence[Standing]:
+    def standings(self, searches: Sequence[str]) -> Sequence[SearchStanding]:
         """How far each of these searches is."""
         ...
 
@@ -307,14 +307,14 @@ class MemoryLedger:
             first = list(counts.items())[:most]
             return [(name, self._settings(name), count) for name, count in first]
 
-    def standings(self, searches: Sequence[str]) -> Sequence[Standing]:
+    def standings(self, searches: Sequence[str]) -> Sequence[SearchStanding]:
         """How far each of these searches is."""
         with self._lock:
             return [self._standing(search) for search in searches]
 
-    def _standing(self, search: str) -> Standing:
+    def _standing(self, search: str) -> SearchStanding:
         entries = self._entries.get(search, [])
-        return Standing(len(entries), self._paid.get(search, 0.0), self._outcomes.get(search))
+        return SearchStanding(len(entries), self._paid.get(search, 0.0), self._outcomes.get(search))
 
     def follow(self, schedule: str) -> str | None:
         """Note that a run follows a schedule; or return another one that is followed."""

@@ -23,7 +23,7 @@ from ..files import is_number, typed
 from .batch import Batch, KnownIndex, amount
 from .entries import Charged, Data, Entry, Started, charge_of, from_text
 from .feed import Feed
-from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener, Standing
+from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener, SearchStanding
 from .rows import TOO_LARGE, Database, SearchSummary, read_rows, read_search, restored
 from .seals import Seals
 from .view import SearchView
@@ -226,9 +226,9 @@ class TableLedger(ABC):
             row = db.execute("SELECT paid FROM searches WHERE id = ?", (search,)).fetchone()
         return float(row[0]) if row is not None and is_number(row[0]) else 0.0
 
-    def standings(self, searches: Sequence[str]) -> Sequence[Standing]:
+    def standings(self, searches: Sequence[str]) -> Sequence[SearchStanding]:
         """How far each of these searches is."""
-        standings: dict[str, Standing] = {}
+        standings: dict[str, SearchStanding] = {}
         for first in range(0, len(searches), _AT_ONCE):
             some = searches[first : first + _AT_ONCE]
             with self._using() as db:
@@ -236,8 +236,8 @@ class TableLedger(ABC):
             for search, paid, outcome, last in rows:
                 entries = int(last) + 1 if is_number(last) else 0
                 ended = outcome if isinstance(outcome, str) else None
-                standings[str(search)] = Standing(entries, amount(paid), ended)
-        return [standings.get(search, Standing()) for search in searches]
+                standings[str(search)] = SearchStanding(entries, amount(paid), ended)
+        return [standings.get(search, SearchStanding()) for search in searches]
 
     def follow(self, schedule: str) -> str | None:
         """Note that this process follows a schedule; or return another one that is followed."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
-from ..theory.slots import BLIND, Schedule, Slot, alternate_draws
+from ..theory.slots import BLIND, Slot, SlotSchedule, alternate_draws
 from .promises import promises_of, sentence
 from .schedule import follow
 
@@ -37,10 +37,10 @@ class Alternate:
     relies_on: ClassVar[str] = "nothing: some candidates are verified whatever their score"
     proven: ClassVar[str] = sentence(promises_of("alternate"))
 
-    def slots(self, costs: Costs) -> Schedule:
+    def slots(self, costs: Costs) -> SlotSchedule:
         """The schedule: a blind slot before each of the others."""
         first, later = alternate_draws(exact_ratio(costs))
-        return Schedule((BLIND, Slot(first)), (BLIND, Slot(later)))
+        return SlotSchedule((BLIND, Slot(first)), (BLIND, Slot(later)))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Follow the schedule."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
-from ..theory.slots import BalancedPath, Schedule, balanced_slots
+from ..theory.slots import BalancedPath, SlotSchedule, balanced_slots
 from .promises import promises_of, sentence
 from .schedule import follow
 
@@ -36,7 +36,7 @@ class Balanced:
     relies_on: ClassVar[str] = "higher scores are not worse"
     proven: ClassVar[str] = sentence(promises_of("balanced"))
 
-    def slots(self, costs: Costs) -> Schedule | BalancedPath:
+    def slots(self, costs: Costs) -> SlotSchedule | BalancedPath:
         """The path: one small round, then rounds of 1 + rho candidates on average."""
         return balanced_slots(exact_ratio(costs))
 

@@ -10,7 +10,7 @@ from ..core.errors import UsageError
 from ..core.pool import Pool
 from ..core.values import Costs, Step
 from ..theory.decimals import exact_ratio
-from ..theory.slots import BLIND, Schedule, Slot, hedged_draws
+from ..theory.slots import BLIND, Slot, SlotSchedule, hedged_draws
 from .promises import promises_of, sentence
 from .schedule import follow
 
@@ -61,14 +61,14 @@ class Hedged:
         """What is proven about its cost."""
         return sentence(promises_of("hedged", alpha=self.alpha, every=self.every))
 
-    def slots(self, costs: Costs) -> Schedule:
+    def slots(self, costs: Costs) -> SlotSchedule:
         """The schedule: rounds, with a blind slot after every `every` of them."""
         later = Slot(hedged_draws(exact_ratio(costs), self.alpha))
         first: list[Slot] = []
         for number in range(self.first + -self.first % self.every):  # up to a blind slot
             first.append(Slot(1) if number < self.first else later)
             first += [BLIND] if (number + 1) % self.every == 0 else []
-        return Schedule(tuple(first), (later,) * self.every + (BLIND,))
+        return SlotSchedule(tuple(first), (later,) * self.every + (BLIND,))
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Follow the schedule."""

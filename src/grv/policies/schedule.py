@@ -8,7 +8,7 @@ from itertools import count, islice
 
 from ..core.pool import Pool
 from ..core.values import Costs, Generate, Step, Verify
-from ..theory.slots import Schedule, Slot
+from ..theory.slots import Slot, SlotSchedule
 from .blind_slot import BlindSlots
 
 
@@ -35,7 +35,7 @@ def follow(slots: Callable[[Costs], Iterable[Slot]], pool: Pool) -> Iterator[Ste
 def _draws(slots: Callable[[Costs], Iterable[Slot]], pool: Pool, start: int, checks: int) -> int:
     """The candidates of the slots from `start` on, up to the last of `checks` verifications."""
     schedule = slots(pool.costs)
-    if isinstance(schedule, Schedule):
+    if isinstance(schedule, SlotSchedule):
         return sum(schedule[at].draws for at in range(start, start + checks - 1))
     return sum(slot.draws for slot in islice(schedule, start, start + checks - 1))
 

@@ -38,10 +38,10 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from ..backends.generators.batches import (
     MISSING,
     BatchedGenerator,
+    BatchPart,
     BatchState,
-    Part,
-    Ticket,
-    Undecided,
+    BatchTicket,
+    UndecidedBatch,
     new_name,
     pauses,
     request_id,
@@ -57,7 +57,7 @@ _JSON = json.JSONEncoder()
 _AROUND = 200  # bytes of a batch for each request besides its body
 _MOMENT = 0.05  # seconds between two looks whether anything else goes on
 
-Park = Callable[[Ticket], Awaitable[None]]
+Park = Callable[[BatchTicket], Awaitable[None]]
 
 
 @dataclass
@@ -117,13 +117,13 @@ class BatchReport:
         return [f"{words}; {worth}"]
 
 
-def ticket_of(data: Mapping[str, Any]) -> Ticket:
+def ticket_of(data: Mapping[str, Any]) -> BatchTicket:
     """A ticket as a ledger has it."""
-    names = [each.name for each in fields(Ticket)]
-    return Ticket(**{name: str(data.get(name, "")) for name in names})
+    names = [each.name for each in fields(BatchTicket)]
+    return BatchTicket(**{name: str(data.get(name, "")) for name in names})
 
 
-_News = Ticket | Part | Exception
+_News = BatchTicket | BatchPart | Exception
 
 
 @dataclass(eq=False)
@@ -144,7 +144,7 @@ class BatchCall:
     n: int
     first: int
     meter: Meter
-    ticket: Ticket | None = None
+    ticket: BatchTicket | None = None
     _prepared: Prepared | None = None
     _has_left: bool = False
     _is_parked: anyio.Event = field(default_factory=anyio.Event)
@@ -159,16 +159,16 @@ class BatchCall:
         """Whether nobody waits for the answer any more."""
         return self._has_left
 
-    async def part(self, park: Park) -> Part:
+    async def part(self, park: Park) -> BatchPart:
         """Wait for the answer; `park` records each ticket."""
         try:
             async for news in self._news:
                 match news:
-                    case Part():
+                    case BatchPart():
                         return news
                     case Exception():
                         raise news
-                    case Ticket():
+                    case BatchTicket():
                         await park(news)
                         self.ticket = news
                         self._is_parked.set()
@@ -201,7 +201,7 @@ class BatchCall:
         await self._is_parked.wait()
         return self.ticket is not None and not self._has_left
 
-    def drafts(self, part: Part) -> Sequence[Draft]:
+    def drafts(self, part: BatchPart) -> Sequence[Draft]:
         """The drafts of a part; an error if it has none."""
         return self.generator.drafts(part, self.problem, self._prepared, self.n)
 
@@ -221,7 +221,7 @@ class _Batch:
     calls: list[BatchCall]
     is_own: bool
     id: str = ""
-    parts: dict[str, Part] | None = None
+    parts: dict[str, BatchPart] | None = None
     is_cancelled: bool = False
 
 
@@ -310,7 +310,9 @@ class Batches:
         interface = generator.interface
         name = new_name()
         before = await self._caller.make(interface.newest, backend=generator)
-        tickets = [Ticket(name, request_id(name, number), before) for number in range(len(calls))]
+        tickets = [
+            BatchTicket(name, request_id(name, number), before) for number in range(len(calls))
+        ]
         for call, ticket in zip(calls, tickets, strict=True):
             try:
                 call.prepare()
@@ -340,7 +342,7 @@ class Batches:
         del self._batches[name]
 
     async def _created(
-        self, batch: _Batch, ticket: Ticket, requests: Mapping[str, Mapping[str, Any]]
+        self, batch: _Batch, ticket: BatchTicket, requests: Mapping[str, Mapping[str, Any]]
     ) -> str:
         """The id of a batch that is sent now. If the response is lost, it is looked up first."""
         interface = batch.generator.interface
@@ -360,7 +362,7 @@ class Batches:
 
         return await self._caller.make(create, backend=batch.generator)
 
-    def _find(self, call: BatchCall, ticket: Ticket) -> None:
+    def _find(self, call: BatchCall, ticket: BatchTicket) -> None:
         """Hand in a call whose request was sent by an earlier process."""
         batch = self._batches.get(ticket.batch)
         if batch is None:
@@ -373,7 +375,7 @@ class Batches:
         else:
             call.tell(batch.parts.get(ticket.request, MISSING))
 
-    async def _found(self, batch: _Batch, ticket: Ticket) -> None:
+    async def _found(self, batch: _Batch, ticket: BatchTicket) -> None:
         """Look up a batch of an earlier process and distribute its parts."""
         with self._waiting():
             id = batch.id or await self._looked_up(batch, ticket)
@@ -384,7 +386,7 @@ class Batches:
             self._report.found += 1
             await self._finish(batch)
 
-    async def _looked_up(self, batch: _Batch, ticket: Ticket) -> str | None:
+    async def _looked_up(self, batch: _Batch, ticket: BatchTicket) -> str | None:
         """The id of a batch by its name; None if it was not sent."""
         interface = batch.generator.interface
         is_settled = False
@@ -395,7 +397,7 @@ class Batches:
         for pause in pauses(batch.generator.poll):
             try:
                 id = await self._caller.make(find, backend=batch.generator)
-            except Undecided:
+            except UndecidedBatch:
                 await anyio.sleep(pause)
                 continue
             if id is not None or is_settled:
@@ -422,12 +424,12 @@ class Batches:
             batch.parts = {}
             return
 
-        async def parts() -> dict[str, Part]:
+        async def parts() -> dict[str, BatchPart]:
             return {request: part async for request, part in interface.parts(state)}
 
         self._distribute(batch, await self._caller.make(parts, backend=batch.generator))
 
-    def _distribute(self, batch: _Batch, parts: dict[str, Part]) -> None:
+    def _distribute(self, batch: _Batch, parts: dict[str, BatchPart]) -> None:
         batch.parts = parts
         for call in batch.calls:
             if call.ticket is not None:

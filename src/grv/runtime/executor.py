@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from ..backends.callables import checked_finding, drafts_of, scores_of
-from ..backends.generators.batches import BatchedGenerator, Ticket
+from ..backends.generators.batches import BatchedGenerator, BatchTicket
 from ..backends.protocols import (
     Arrived,
     Draft,
@@ -375,7 +375,7 @@ class Executor:
         if parked is not None:
             attempts.reserved = parked.reserved
 
-        async def park(ticket: Ticket) -> None:
+        async def park(ticket: BatchTicket) -> None:
             nonlocal is_begun
             entry = Parked("generate", ids, batch=asdict(ticket))
             if is_begun:

@@ -39,7 +39,7 @@ from ..backends.protocols import Problem
 from ..core.errors import LedgerError
 from ..core.values import Reason
 from ..ledger.entries import Entry
-from ..ledger.ledger import ROUNDING, Standing
+from ..ledger.ledger import ROUNDING, SearchStanding
 from ..schedules import CheapestPredicted, InOrder, Schedule
 from .batches import Batches
 from .budget import SHARE_SPENT, Gate, RunBudget
@@ -226,16 +226,16 @@ class Turns:
         self._change()
         await self._add(problems, standings)
 
-    async def _standings(self, problems: Sequence[Problem]) -> Sequence[Standing]:
-        def look_up() -> Sequence[Standing]:
+    async def _standings(self, problems: Sequence[Problem]) -> Sequence[SearchStanding]:
+        def look_up() -> Sequence[SearchStanding]:
             ids = [self.run.config.search_id(problem) for problem in problems]
             return self.run.ledger.standings(ids)
 
         return await anyio.to_thread.run_sync(look_up)
 
-    async def _add(self, problems: Sequence[Problem], standings: Sequence[Standing]) -> None:
+    async def _add(self, problems: Sequence[Problem], standings: Sequence[SearchStanding]) -> None:
         """Add problems, which wait; of those that have ended, give the recorded solution."""
-        ended: list[tuple[int, Problem, Standing]] = []
+        ended: list[tuple[int, Problem, SearchStanding]] = []
         for problem, standing in zip(problems, standings, strict=True):
             place = self._arrived
             self._arrived += 1
@@ -251,7 +251,7 @@ class Turns:
         self._running -= bool(ended)
         self._change()
 
-    def _wait(self, place: int, problem: Problem, standing: Standing) -> None:
+    def _wait(self, place: int, problem: Problem, standing: SearchStanding) -> None:
         known = _Known(standing.entries, standing.paid, 0.0 if standing.paid else self._first_cost)
         self._open[place] = problem
         self._known[place] = known
@@ -263,7 +263,7 @@ class Turns:
             next_cost=known.next_cost,
         )
 
-    async def _recall(self, ended: Sequence[tuple[int, Problem, Standing]]) -> None:
+    async def _recall(self, ended: Sequence[tuple[int, Problem, SearchStanding]]) -> None:
         """Give the recorded solutions; a search whose end does not hold any more has to wait."""
         searches = [self._search(problem) for _, problem, _ in ended]
         recorded = await anyio.to_thread.run_sync(self._read, searches)
@@ -397,10 +397,10 @@ class Turns:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(self.run.ledger.release, search.id)
 
-    async def _take(self, search: str) -> Standing | None:
+    async def _take(self, search: str) -> SearchStanding | None:
         """Claim a search and say how far it is; None if another caller has claimed it."""
 
-        def take() -> Standing | None:
+        def take() -> SearchStanding | None:
             if not self.run.ledger.claim(search):
                 return None
             try:
@@ -413,7 +413,7 @@ class Turns:
             standing = await anyio.to_thread.run_sync(take)
         return standing
 
-    async def _opened(self, place: int, search: LiveSearch, standing: Standing) -> OpenSearch:
+    async def _opened(self, place: int, search: LiveSearch, standing: SearchStanding) -> OpenSearch:
         """The search, from memory if it is there and nothing has changed, or from the ledger."""
         warm = self._warm.take(place, standing.entries)
         if warm is not None and not await warm.is_outdated():

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from ..core.values import CandidateId, Generated, Verdict, Verified
 from ..ledger.entries import Ended, Entry, Failed, Found, Intended, Made, Scored, Started, Told
-from ..ledger.ledger import Caps, Ledger, OverBudget, Standing
+from ..ledger.ledger import Caps, Ledger, OverBudget, SearchStanding
 
 LIFE: Sequence[Entry] = (
     Started("p", {"policy": "adaptive", "seed": 0}),
@@ -196,14 +196,14 @@ class LedgerContract:
         ledger.append("b", LIFE)
         ledger.append("c", [LIFE[0], Failed("no server")])
         assert list(ledger.standings(["c", "nothing", "a", "b"])) == [
-            Standing(2, 0.0, "failed"),
-            Standing(),
-            Standing(3, 2.5),
-            Standing(len(LIFE), 0.0, "solved"),
+            SearchStanding(2, 0.0, "failed"),
+            SearchStanding(),
+            SearchStanding(3, 2.5),
+            SearchStanding(len(LIFE), 0.0, "solved"),
         ]
         ledger.append("b", LIFE[:2])
         (again,) = ledger.standings(["b"])
-        assert again == Standing(len(LIFE) + 2, 0.0, "solved")
+        assert again == SearchStanding(len(LIFE) + 2, 0.0, "solved")
 
     def test_a_ledger_has_one_schedule_at_a_time(self, ledger: Ledger) -> None:
         assert ledger.follow("one") is None

@@ -82,7 +82,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Reply:
+class FakeReply:
     """One candidate: its text, its tokens with those of thinking, and whether it was cut."""
 
     text: str
@@ -255,7 +255,7 @@ class FakeServer:
         self.check(path, body)
         return self.answer(body)
 
-    def reply(self, prompt: str, most: int | None) -> Reply:
+    def reply(self, prompt: str, most: int | None) -> FakeReply:
         """The next candidate, after thinking, within a limit of tokens."""
         text = self.text(prompt, self.made)
         self.made += 1
@@ -263,9 +263,9 @@ class FakeServer:
         room = len(words) if most is None else max(0, most - self.thinks)
         kept = words[:room]
         thoughts = self.thinks if most is None else min(self.thinks, most)
-        return Reply("".join(kept), thoughts + len(kept), thoughts, len(kept) < len(words))
+        return FakeReply("".join(kept), thoughts + len(kept), thoughts, len(kept) < len(words))
 
-    def count(self, prompt: str, *replies: Reply) -> Counts:
+    def count(self, prompt: str, *replies: FakeReply) -> Counts:
         """The tokens of an answer; the request is charged for them."""
         size = len(prompt.split())
         cached = min(size, self.cached)
@@ -510,7 +510,7 @@ class FakeOpenai(FakeServer):
             "usage": self.usage(self.count(prompt, *replies)),
         }
 
-    def choice(self, index: int, reply: Reply, body: Mapping[str, Any]) -> dict[str, Any]:
+    def choice(self, index: int, reply: FakeReply, body: Mapping[str, Any]) -> dict[str, Any]:
         """One choice of an answer."""
         message = {"role": "assistant", "content": reply.text or None, "refusal": None}
         if self.thinks:
@@ -610,7 +610,7 @@ class FakeText(FakeOpenai):
             "usage": self.usage(self.count(prompt, *replies)),
         }
 
-    def choice(self, index: int, reply: Reply, body: Mapping[str, Any]) -> dict[str, Any]:
+    def choice(self, index: int, reply: FakeReply, body: Mapping[str, Any]) -> dict[str, Any]:
         """One choice of an answer."""
         words = reply.text.split()
         logprobs = None
@@ -1073,7 +1073,7 @@ class FakeGemini(FakeServer):
         used = self.usage(self.count(prompt, *replies))
         return {**whole, "candidates": candidates, "usageMetadata": used}
 
-    def candidate(self, index: int, reply: Reply, config: Mapping[str, Any]) -> dict[str, Any]:
+    def candidate(self, index: int, reply: FakeReply, config: Mapping[str, Any]) -> dict[str, Any]:
         """One candidate of an answer."""
         parts: list[dict[str, Any]] = []
         # https://ai.google.dev/gemini-api/docs/thinking: thoughts are shown if asked for.
@@ -1174,7 +1174,7 @@ class _Server(ThreadingHTTPServer):
 
 
 def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class FakeHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:  # the name that http.server calls
@@ -1204,4 +1204,4 @@ def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
         def log_message(self, format: str, *arguments: Any) -> None:
             """Nothing: `received` has the requests."""
 
-    return Handler
+    return FakeHandler

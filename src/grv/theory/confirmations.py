@@ -7,9 +7,9 @@ rules keep the probability that a search returns a wrong candidate at most `wron
 - `passes_needed`, which knows nothing else. The i-th candidate of a search is returned after k_i
   passes in a row, with false_pass^k_i <= wrong / (i (i + 1)), and dropped at its first failure. The
   sum of these bounds over all i is at most `wrong`, for any candidates and any order.
-- `PassRates`, which has a prior of the share of right candidates, from earlier problems or flat. It
-  returns a candidate when its probability of being wrong is at most `wrong`. That holds on average
-  over problems that follow the prior.
+- `RightShares`, which has a prior of the share of right candidates: from earlier problems, or flat.
+  It returns a candidate when its probability of being wrong is at most `wrong`. That holds on
+  average over problems that follow the prior.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def passes_needed(number: int, errors: Errors, wrong: float) -> int:
 
 
 @dataclass(frozen=True)
-class PassRates:
+class RightShares:
     """What is known about the share of right candidates of a problem.
 
     Attributes:
@@ -100,14 +100,14 @@ class PassRates:
     weights: Mapping[float, float]
 
     @classmethod
-    def flat(cls) -> PassRates:
+    def flat(cls) -> RightShares:
         """Every share of the grid is as likely as every other."""
         return cls({rate: 1 / len(_GRID) for rate in _GRID})
 
     @classmethod
     def fitted(
         cls, problems: Iterable[Sequence[tuple[int, int]]], errors: Errors, strength: float = 1.0
-    ) -> PassRates:
+    ) -> RightShares:
         """The shares that explain earlier problems best.
 
         Args:
@@ -131,7 +131,7 @@ class PassRates:
                 break
         return cls(dict(zip(_GRID, weights, strict=True)))
 
-    def given(self, passes: int, failures: int, errors: Errors) -> PassRates:
+    def given(self, passes: int, failures: int, errors: Errors) -> RightShares:
         """The same after a candidate with these verdicts."""
         right, wrong = errors.likelihoods(passes, failures)
         joint = {
@@ -141,7 +141,7 @@ class PassRates:
         whole = math.fsum(joint.values())
         if whole == 0:
             return self
-        return PassRates({rate: part / whole for rate, part in joint.items()})
+        return RightShares({rate: part / whole for rate, part in joint.items()})
 
     @property
     def mean(self) -> float:

@@ -41,7 +41,7 @@ LONGEST_CYCLE = 100  # a path with a longer cycle is not stored as a schedule
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class SlotSchedule:
     """A schedule that becomes periodic.
 
     Attributes:
@@ -117,13 +117,13 @@ class BalancedPath:
         for last, drawn in itertools.pairwise(map(self.drawn, itertools.count())):
             yield Slot(drawn - last)
 
-    def schedule(self) -> Schedule:
+    def schedule(self) -> SlotSchedule:
         """The same slots with their cycle. Its length is the denominator of rho."""
         slots = tuple(itertools.islice(self, 1 + self.rho.denominator))
-        return Schedule(slots[:1], slots[1:])
+        return SlotSchedule(slots[:1], slots[1:])
 
 
-def balanced_slots(rho: Fraction) -> Schedule | BalancedPath:
+def balanced_slots(rho: Fraction) -> SlotSchedule | BalancedPath:
     """The slots of Balanced, as a schedule if the cycle is short."""
     path = BalancedPath(rho)
     return path.schedule() if rho.denominator <= LONGEST_CYCLE else path

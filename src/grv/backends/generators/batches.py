@@ -42,7 +42,7 @@ PartKind = Literal["answered", "refused", "expired", "cancelled", "missing"]
 
 
 @dataclass(frozen=True)
-class Part:
+class BatchPart:
     """What a batch has for one of its requests. Only an answer is billed.
 
     Attributes:
@@ -59,11 +59,11 @@ class Part:
     message: str = ""
 
 
-MISSING = Part("missing")
+MISSING = BatchPart("missing")
 
 
 @dataclass(frozen=True)
-class Ticket:
+class BatchTicket:
     """Where the answer to a request will be.
 
     Attributes:
@@ -96,7 +96,7 @@ class BatchState:
     files: tuple[str, ...] = ()
 
 
-class Undecided(Exception):
+class UndecidedBatch(Exception):
     """Whether there is a batch of this name is known only after another one has ended."""
 
 
@@ -114,7 +114,7 @@ class BatchInterface(Protocol):
         """Send a batch of request bodies by their ids; return its id."""
         ...
 
-    async def find(self, ticket: Ticket) -> str | None:
+    async def find(self, ticket: BatchTicket) -> str | None:
         """The id of the batch that a ticket names, if the server has it.
 
         Raises:
@@ -126,7 +126,7 @@ class BatchInterface(Protocol):
         """How far a batch is."""
         ...
 
-    def parts(self, state: BatchState) -> AsyncIterator[tuple[str, Part]]:
+    def parts(self, state: BatchState) -> AsyncIterator[tuple[str, BatchPart]]:
         """The results of a batch that is over, by the ids of the requests."""
         ...
 
@@ -211,7 +211,7 @@ class OpenaiBatches(_Server):
         }
         return self._id(await self._json("POST", "/batches", body))
 
-    async def find(self, ticket: Ticket) -> str | None:
+    async def find(self, ticket: BatchTicket) -> str | None:
         """The batch with the name in its metadata."""
         async for record in self._listed():
             id = self._id(record)
@@ -230,22 +230,22 @@ class OpenaiBatches(_Server):
         known = tuple(file for file in files if isinstance(file, str) and _ID.fullmatch(file))
         return BatchState(id, status in ("completed", "expired", "cancelled"), files=known)
 
-    async def parts(self, state: BatchState) -> AsyncIterator[tuple[str, Part]]:
+    async def parts(self, state: BatchState) -> AsyncIterator[tuple[str, BatchPart]]:
         """The results: one file has answers, the other one errors."""
         for file in state.files:
             async for record in self._lines(f"/files/{file}/content"):
                 match record:
                     case {"custom_id": str(id), "response": {"status_code": 200, "body": answer}}:
-                        yield id, Part("answered", answer)
+                        yield id, BatchPart("answered", answer)
                     case {"custom_id": str(id), "response": {"status_code": int(code), **more}}:
                         said = json.dumps(more.get("body"))
-                        yield id, Part("refused", status=code, message=said)
+                        yield id, BatchPart("refused", status=code, message=said)
                     case {"custom_id": str(id), "error": {"code": "batch_expired"}}:
-                        yield id, Part("expired")
+                        yield id, BatchPart("expired")
                     case {"custom_id": str(id), "error": {"code": "batch_cancelled"}}:
-                        yield id, Part("cancelled")
+                        yield id, BatchPart("cancelled")
                     case {"custom_id": str(id)}:
-                        yield id, Part("refused", message=json.dumps(record.get("error")))
+                        yield id, BatchPart("refused", message=json.dumps(record.get("error")))
 
     async def cancel(self, id: str) -> None:
         """Cancel what is not answered yet."""
@@ -290,7 +290,7 @@ class AnthropicBatches(_Server):
         listed = [{"custom_id": id, "params": body} for id, body in requests.items()]
         return self._id(await self._json("POST", self._root, {"requests": listed}))
 
-    async def find(self, ticket: Ticket) -> str | None:
+    async def find(self, ticket: BatchTicket) -> str | None:
         """The batch whose results have the ids of the requests. Newer ones have to end first."""
         is_decided = True
         async for record in self._listed():
@@ -306,25 +306,25 @@ class AnthropicBatches(_Server):
                     return id
                 break  # all requests of a batch have its name
         if not is_decided:
-            raise Undecided
+            raise UndecidedBatch
         return None
 
     async def state(self, id: str) -> BatchState:
         """How far a batch is."""
         return _anthropic_state(id, await self._json("GET", f"{self._root}/{id}"))
 
-    async def parts(self, state: BatchState) -> AsyncIterator[tuple[str, Part]]:
+    async def parts(self, state: BatchState) -> AsyncIterator[tuple[str, BatchPart]]:
         """The results, in one file."""
         async for record in self._lines(f"{self._root}/{state.id}/results"):
             match record:
                 case {"custom_id": str(id), "result": {"type": "succeeded", "message": answer}}:
-                    yield id, Part("answered", answer)
+                    yield id, BatchPart("answered", answer)
                 case {"custom_id": str(id), "result": {"type": "expired"}}:
-                    yield id, Part("expired")
+                    yield id, BatchPart("expired")
                 case {"custom_id": str(id), "result": {"type": "canceled"}}:
-                    yield id, Part("cancelled")
+                    yield id, BatchPart("cancelled")
                 case {"custom_id": str(id), "result": {"type": "errored", "error": error}}:
-                    yield id, Part("refused", status=_status(error), message=json.dumps(error))
+                    yield id, BatchPart("refused", status=_status(error), message=json.dumps(error))
 
     async def cancel(self, id: str) -> None:
         """Cancel what is not answered yet."""
@@ -495,7 +495,7 @@ class BatchedGenerator:
         )
 
     def drafts(
-        self, part: Part, problem: Problem, prepared: Prepared | None, n: int
+        self, part: BatchPart, problem: Problem, prepared: Prepared | None, n: int
     ) -> Sequence[Draft]:
         """The drafts of a part of a batch, billed at its price.
 

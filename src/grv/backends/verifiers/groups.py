@@ -30,7 +30,7 @@ _MOST = 100  # checks in a group
 
 
 @dataclass(frozen=True)
-class Member:
+class GroupMember:
     """One check of a group.
 
     Attributes:
@@ -77,7 +77,7 @@ class GroupCheck(WholeTextCheck):
 
     is_limited: ClassVar[bool] = True
 
-    members: tuple[Member, ...]
+    members: tuple[GroupMember, ...]
 
     @classmethod
     def of(cls, problem: Problem, limits: RunLimits = DEFAULT_LIMITS) -> GroupCheck:
@@ -157,7 +157,9 @@ class GroupCheck(WholeTextCheck):
         return None
 
 
-def _member(place: str, record: Mapping[str, Any], problem: Problem, limits: RunLimits) -> Member:
+def _member(
+    place: str, record: Mapping[str, Any], problem: Problem, limits: RunLimits
+) -> GroupMember:
     if record.get("kind") in GROUPS:
         raise UsageError(f"{place}.kind must not be {record['kind']}: put its checks here")
     cost = record.get("cost")
@@ -169,7 +171,7 @@ def _member(place: str, record: Mapping[str, Any], problem: Problem, limits: Run
     except UsageError as error:
         said = str(error).removeprefix(f"problem {problem.id}, check")
         raise UsageError(f"{place}{said}") from None
-    return Member(str(record["kind"]), check, cost)
+    return GroupMember(str(record["kind"]), check, cost)
 
 
 def _usage(stages: Sequence[Stage]) -> Usage:

@@ -21,7 +21,7 @@ from ..sandbox.tool_worker import ToolWorker
 from .languages import sources
 from .languages.building import build, ended, said, wait
 from .languages.completing import Completion
-from .languages.toolchains import NotInstalled, Plan, own_step, toolchain
+from .languages.toolchains import BuildPlan, NotInstalled, own_step, toolchain
 from .programs import comparing
 from .programs.checks import FailureCount, ProgramCheck
 from .programs.findings import failed
@@ -53,13 +53,13 @@ class OwnCommands:
     build: tuple[str, ...]
     run: tuple[str, ...]
 
-    def plan(self) -> Plan:
+    def plan(self) -> BuildPlan:
         """How a program is built and run. Raises UsageError if a program is missing here."""
         path = f"{{built}}/{self.source}"
         build = tuple(part.replace("{}", path) for part in self.build)
         run = tuple(part.replace("{}", path) for part in self.run)
         steps = (own_step(build),) if build else ()
-        return Plan(self.source, steps, own_step(run), mode="command")
+        return BuildPlan(self.source, steps, own_step(run), mode="command")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class RunCheck(ProgramCheck):
                 return finding
         return Finding(Verdict.PASSED, "", {"tests": len(self.tests)})
 
-    def _one(self, plan: Plan, pair: WorkerPair, number: int) -> Finding:
+    def _one(self, plan: BuildPlan, pair: WorkerPair, number: int) -> Finding:
         test = self.tests[number]
         evidence: dict[str, Any] = {"test": number, "input": test.input[:_SHOWN]}
         given = test.input.encode("utf-8", "surrogateescape")

@@ -18,7 +18,7 @@ from ...replay.portfolio import Entrant
 from ..settings import ComparisonSettings, Unsolvable
 from ..significance import Resampled
 from .table import GeneratorComparison, GeneratorRow, needed_by
-from .trials import GeneratorTrials, InOrder, Trier
+from .trials import GeneratorsInOrder, GeneratorTrials, Trier
 
 Progress = Callable[[int, int], None]
 PORTFOLIO = "portfolio"
@@ -96,9 +96,9 @@ def _tasks(trier: Trier, costs: Mapping[str, Costs]) -> dict[str, Callable[[], G
         LEARNED: trier.learned,
     }
     for name in costs:
-        tasks[f"only({name})"] = partial(trier.fixed, [name], InOrder())
+        tasks[f"only({name})"] = partial(trier.fixed, [name], GeneratorsInOrder())
     for order in (cheap_first, cheap_first[::-1]) if len(costs) > 1 else ():
-        tasks[f"in-order({', '.join(order)})"] = partial(trier.fixed, order, InOrder())
+        tasks[f"in-order({', '.join(order)})"] = partial(trier.fixed, order, GeneratorsInOrder())
     return tasks
 
 

@@ -49,7 +49,7 @@ class GeneratorTrials:
 
 
 @dataclass(frozen=True)
-class InOrder:
+class GeneratorsInOrder:
     """One generator to its end, then the next."""
 
     steers: ClassVar[bool] = False

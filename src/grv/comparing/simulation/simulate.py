@@ -30,7 +30,7 @@ from ...text import aligned
 from ..rows import PolicyRow, learning_of, parse_row
 from ..settings import SimulationSize
 from ..significance import Resampled
-from .streams import MOST, CandidateLaw, Population, Stream, StreamResult, draw
+from .streams import MOST, CandidateLaw, CandidateStream, Population, StreamResult, draw
 
 FORMAT = 1
 DEFAULT_POLICIES = (
@@ -250,7 +250,7 @@ class _Endless:
     def __init__(self, population: Population, number: int, plan: SimulationSize) -> None:
         self.law: CandidateLaw = population.law(np.random.default_rng((plan.seed, number)))
         seeds = ((plan.seed, number, 1 + trial) for trial in range(plan.orders))
-        self._streams = [Stream(self.law, seed) for seed in seeds]
+        self._streams = [CandidateStream(self.law, seed) for seed in seeds]
 
     def run(self, row: PolicyRow, costs: Costs, width: int | None) -> list[StreamResult]:
         """Run each trial of a policy."""

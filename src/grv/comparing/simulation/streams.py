@@ -88,7 +88,7 @@ class StreamResult(NamedTuple):
     ended: bool = False
 
 
-class Stream:
+class CandidateStream:
     """One infinite sequence of candidates."""
 
     def __init__(self, law: Endless, seed: Sequence[int]) -> None:

@@ -27,7 +27,7 @@ Kernel = Callable[[], Trials | None]
 NARROW = Limits()  # one verification after the other
 
 
-class Stage(NamedTuple):
+class PathStage(NamedTuple):
     """Generate `draws`, then verify the best `checks`; if blind, verify the new ones instead.
 
     A blind stage draws again, `most` times in all, while verify-all would not verify the new one.
@@ -62,7 +62,7 @@ class PathRun(NamedTuple):
     rounds: tuple[int, int]  # of generation and of verification
 
 
-def run_stages(stages: Iterable[Stage], order: Order, width: int | None) -> PathRun:
+def run_stages(stages: Iterable[PathStage], order: Order, width: int | None) -> PathRun:
     """Follow the stages to the first pass, to the last candidate, or to the end of the stages."""
     places, passed, keys = order
     n = len(places)
@@ -98,7 +98,7 @@ def run_stages(stages: Iterable[Stage], order: Order, width: int | None) -> Path
     return PathRun(False, drawn, verified, (generating, verifying))
 
 
-def run_blocks(stages: Sequence[Stage], order: Order, blocks: Blocks) -> bool:
+def run_blocks(stages: Sequence[PathStage], order: Order, blocks: Blocks) -> bool:
     """Follow the stages with a search that looks ahead; return whether it is solved."""
     places, passed, keys = order
     heap: list[int] = []
@@ -129,7 +129,7 @@ def run_blocks(stages: Sequence[Stage], order: Order, blocks: Blocks) -> bool:
     return False
 
 
-def _ahead(stages: Sequence[Stage], number: int, checks: int) -> int:
+def _ahead(stages: Sequence[PathStage], number: int, checks: int) -> int:
     """The draws of later stages, up to the last of `checks` verifications from this stage on."""
     draws = 0
     while (checks := checks - stages[number].checks) > 0 and number + 1 < len(stages):
@@ -198,7 +198,7 @@ def path_ahead(policy: SlotPath, batch: OrderBatch, costs: Costs, limits: Limits
 @lru_cache(maxsize=256)  # the problems of a log often have the same size
 def slot_stages(
     policy: SlotPath, costs: Costs, candidates: int, beyond: int = 0
-) -> tuple[Stage, ...]:
+) -> tuple[PathStage, ...]:
     """The slots until the generator is exhausted, then a stage that verifies the rest.
 
     Before that come `beyond` slots more, for searches that look ahead.
@@ -207,22 +207,22 @@ def slot_stages(
     stages = []
     most = most_blind_draws(exact_ratio(costs))
     for slot in policy.slots(costs):  # pragma: no branch (there is always another slot)
-        stages.append(Stage(slot.draws, 1, slot.blind, most if slot.blind else 1))
+        stages.append(PathStage(slot.draws, 1, slot.blind, most if slot.blind else 1))
         beyond -= drawn > candidates
         drawn += slot.draws
         if drawn > candidates and beyond <= 0:
             break
-    return (*stages, Stage(0, candidates))
+    return (*stages, PathStage(0, candidates))
 
 
-def staged(batch: OrderBatch, stages: Iterable[Stage], width: int | None) -> Trials:
+def staged(batch: OrderBatch, stages: Iterable[PathStage], width: int | None) -> Trials:
     """A fixed schedule in every order of the batch."""
     schedule = stages if isinstance(stages, tuple) else tuple(stages)
     return summed([run_stages(schedule, order, width) for order in _orders(batch)])
 
 
 def staged_ahead(
-    batch: OrderBatch, stages: Sequence[Stage], one: Kernel, costs: Costs, limits: Limits
+    batch: OrderBatch, stages: Sequence[PathStage], one: Kernel, costs: Costs, limits: Limits
 ) -> Trials:
     """A fixed schedule in every order of the batch, with searches that look ahead.
 
@@ -240,7 +240,7 @@ def staged_ahead(
 
 @lru_cache(maxsize=256)
 def failing_course(
-    stages: tuple[Stage, ...], costs: Costs, limits: Limits, candidates: int
+    stages: tuple[PathStage, ...], costs: Costs, limits: Limits, candidates: int
 ) -> Blocks:
     """A search in which nothing passes."""
     course = Blocks(costs, limits, candidates)

@@ -12,7 +12,7 @@ from ...policies import Adaptive
 from ...theory.shells import shells
 from ..orders import OrderBatch
 from ..trials import Trials, in_flight, rounds_of
-from .paths import NARROW, Stage, staged, staged_ahead
+from .paths import NARROW, PathStage, staged, staged_ahead
 
 
 def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
@@ -73,11 +73,11 @@ def adaptive_ahead(policy: Adaptive, batch: OrderBatch, costs: Costs, limits: Li
 
 def _shell_stages(
     policy: Adaptive, costs: Costs, candidates: int, beyond: int = 0
-) -> Iterator[Stage]:
+) -> Iterator[PathStage]:
     """The shells, up to one that verifies everything, and at least `beyond` candidates more."""
     drawn = 0
     for shell in shells(costs):  # pragma: no branch (there is always another shell)
-        stage = Stage(shell.draws(policy.draws), shell.checks(policy.checks))
+        stage = PathStage(shell.draws(policy.draws), shell.checks(policy.checks))
         yield stage
         drawn += stage.draws
         if drawn > candidates and candidates + beyond <= stage.checks:

@@ -11,7 +11,7 @@ from ...policies import Fixed, Threshold, VerifyAll
 from ..orders import OrderBatch
 from ..trials import Trials, in_flight, rounds_of
 from .blocks import Blocks, Solved, counted
-from .paths import NARROW, Stage, staged, staged_ahead
+from .paths import NARROW, PathStage, staged, staged_ahead
 
 
 def fixed(policy: Fixed, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
@@ -19,7 +19,7 @@ def fixed(policy: Fixed, batch: OrderBatch, costs: Costs, limits: Limits) -> Tri
     width = limits.width
     m = min(policy.m, len(batch.problem))
     if batch.keys is not None:
-        return staged(batch, [Stage(policy.m, policy.k)], width)
+        return staged(batch, [PathStage(policy.m, policy.k)], width)
     levels = batch.levels[:, :m]
     passed = batch.passed[:, :m]
     worst = np.iinfo(levels.dtype).max
@@ -38,19 +38,19 @@ def fixed(policy: Fixed, batch: OrderBatch, costs: Costs, limits: Limits) -> Tri
 def verify_all(policy: VerifyAll, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
     """Verify every candidate as it arrives."""
     if batch.keys is not None:
-        return staged(batch, [Stage(1, blind=True)] * (len(batch.problem) + 1), limits.width)
+        return staged(batch, [PathStage(1, blind=True)] * (len(batch.problem) + 1), limits.width)
     return _stream(batch, np.ones_like(batch.passed))
 
 
 def fixed_ahead(policy: Fixed, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials:
     """One round, verified in blocks."""
-    stages = [Stage(policy.m, policy.k)]
+    stages = [PathStage(policy.m, policy.k)]
     return staged_ahead(batch, stages, lambda: fixed(policy, batch, costs, NARROW), costs, limits)
 
 
 def verify_all_ahead(policy: VerifyAll, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials:
     """Verify every candidate as it arrives, in blocks."""
-    stages = [Stage(1, blind=True)] * (len(batch.problem) + 1 + (limits.width or 1))
+    stages = [PathStage(1, blind=True)] * (len(batch.problem) + 1 + (limits.width or 1))
     return staged_ahead(
         batch, stages, lambda: verify_all(policy, batch, costs, NARROW), costs, limits
     )

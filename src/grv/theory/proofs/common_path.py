@@ -9,10 +9,10 @@ import math
 from collections.abc import Iterable
 
 from ...core.errors import UsageError
-from ..slots import BLIND, Schedule, Slot
+from ..slots import BLIND, Slot, SlotSchedule
 
 
-def common_path(s: int) -> Schedule:
+def common_path(s: int) -> SlotSchedule:
     """A path for rho = s^2 - 1 that, as far as computed, attains the lower bound of Theorem 5.
 
     Against both J* and verify-all its constant is 3 - 2 / s. Each best slot has (s + 1)^2 draws,
@@ -26,10 +26,10 @@ def common_path(s: int) -> Schedule:
     for k in range(1, s):
         blind = k * (s + 1) // (s - 1) - (k - 1) * (s + 1) // (s - 1)
         cycle += [*[BLIND] * blind, best]
-    return Schedule((BLIND, Slot(5 * best.draws // 6)), tuple(cycle))
+    return SlotSchedule((BLIND, Slot(5 * best.draws // 6)), tuple(cycle))
 
 
-def against_verify_all(path: Schedule, rho: float, pass_rate: float) -> float:
+def against_verify_all(path: SlotSchedule, rho: float, pass_rate: float) -> float:
     """What a path costs at most over verify-all, for any law: best slots may never pass.
 
     A slot is reached only if all blind slots before it have failed (Theorem 3).

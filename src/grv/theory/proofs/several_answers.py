@@ -37,7 +37,7 @@ def answers_cost(slots: Iterable[Slot], rho: float, p: float, q: float, answers:
     return cost
 
 
-class Drift(NamedTuple, Generic[Number]):
+class AnswerDrift(NamedTuple, Generic[Number]):
     """What the rounds of Balanced cost beyond C J_t times their expected passes.
 
     Attributes:
@@ -53,7 +53,7 @@ class Drift(NamedTuple, Generic[Number]):
     most: Number
 
 
-def balanced_drift(rho: Number, q: Number) -> Drift[Number]:
+def balanced_drift(rho: Number, q: Number) -> AnswerDrift[Number]:
     """The drift at a threshold of share q. It does not depend on p. For rho from 1 on."""
     constant = (1 + 2 * rho) / (1 + rho)
     a = 1 - q
@@ -62,7 +62,7 @@ def balanced_drift(rho: Number, q: Number) -> Drift[Number]:
     first = BalancedPath(Fraction(rho)).drawn(1)
     gain = constant * (1 + rho * q)
     below = (1 + rho * q) * a ** (size - 1) * (1 - more * q)
-    return Drift(
+    return AnswerDrift(
         first + rho - gain * (1 - a**first) / q,
         -constant * a * (1 - below) / q,
         1 - gain * a**size,

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import UsageError
 from ..rounds import StepLaw
-from ..slots import Schedule, Slot
+from ..slots import Slot, SlotSchedule
 from .continuation import Bracket
 
 _Vector = NDArray[np.float64]  # indexed by the number of good candidates, 0 to `most`
@@ -43,16 +43,16 @@ class Worst(NamedTuple):
 def step_cost(slots: Iterable[Slot], law: StepLaw, rho: float, *, most: int = _GOOD) -> Bracket:
     """The expected cost of a path under a step law, in units of c_rew.
 
-    A `Schedule` whose cycle draws in every slot is solved as a linear system. Any other path is
+    A `SlotSchedule` whose cycle draws in every slot is solved as a linear system. Any other path is
     followed until the chance to get further is negligible, or to its end; after the end no more
     cost is added, even if nothing has passed.
     """
     if not (0 < law.q <= 1 and 0 < law.p <= 1 and rho > 0):
         raise UsageError(f"needs 0 < q, p <= 1 and a positive ratio of costs, not {law}, {rho}")
     fewer, more = (_Chain(law, rho, most, runs_out=out) for out in (True, False))
-    if isinstance(slots, Schedule) and not any(slot.draws for slot in slots.cycle):
+    if isinstance(slots, SlotSchedule) and not any(slot.draws for slot in slots.cycle):
         raise UsageError("the cycle of a schedule must draw at least one candidate")
-    if isinstance(slots, Schedule) and all(slot.draws for slot in slots.cycle):
+    if isinstance(slots, SlotSchedule) and all(slot.draws for slot in slots.cycle):
         low = more.solved(slots)
         high = fewer.solved(slots)
     else:
@@ -123,7 +123,7 @@ class _Chain:
             self.state = self.after(slot, self.state)
             self._waiting -= 1
 
-    def solved(self, schedule: Schedule) -> float:
+    def solved(self, schedule: SlotSchedule) -> float:
         """The expected cost of all slots, with a linear system for the cycle."""
         for slot in schedule.first:
             self.take(slot)

@@ -12,14 +12,14 @@ from ...sandbox.limits import End, ExitStatus, Isolation, RunLimits
 from ...sandbox.run import Run
 from ...sandbox.tool_worker import Step, ToolWorker
 from ..programs.findings import failed, silent
-from .toolchains import Plan
+from .toolchains import BuildPlan
 
 # What a build may use; more if the check's own limits are larger.
 BUILDING = RunLimits(seconds=30.0, memory_mb=2048, output_mb=1.0, files_mb=256, threads=256)
 _SAID = 900  # characters of the tools' messages that are kept
 
 
-def build(worker: ToolWorker, plan: Plan, source: str, limits: RunLimits) -> Finding | None:
+def build(worker: ToolWorker, plan: BuildPlan, source: str, limits: RunLimits) -> Finding | None:
     """Build a program; the finding if that fails, None if it can be run.
 
     What was built stays until another program is built: no run can change it. Without a jail one

@@ -29,7 +29,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+)*[-+.\w]*")
 
 
 @dataclass(frozen=True)
-class Plan:
+class BuildPlan:
     """How one program is built and run.
 
     Attributes:
@@ -63,7 +63,7 @@ class Toolchain:
     language: str
     tool: str
     version: str
-    plan: Callable[[str, int], Plan]
+    plan: Callable[[str, int], BuildPlan]
     grants: Grants
     tools: Mapping[str, str] = field(default_factory=dict)
 
@@ -158,11 +158,13 @@ def _gnu(language: str, name: str, compiler: str) -> tuple[str, Grants]:
     return tool, Grants(readable, _real([tool, *own, *helpers]))
 
 
-def _compiled(tool: str, grants: Grants, source: str, *options: str) -> Callable[[str, int], Plan]:
+def _compiled(
+    tool: str, grants: Grants, source: str, *options: str
+) -> Callable[[str, int], BuildPlan]:
     build = Step((tool, *options), grants)
 
-    def plan(text: str, memory_mb: int) -> Plan:
-        return Plan(source, (build,), Step(("{built}/main",), starts=("main",)))
+    def plan(text: str, memory_mb: int) -> BuildPlan:
+        return BuildPlan(source, (build,), Step(("{built}/main",), starts=("main",)))
 
     return plan
 
@@ -227,7 +229,7 @@ def _java() -> Toolchain:
     grants = Grants(readable, _real([str(home / "bin"), str(home / "lib"), str(home / "release")]))
     machine = [f"-J{option}" for option in (*_SMALL_MACHINE, "-XX:TieredStopAtLevel=1", "-Xmx1g")]
 
-    def plan(text: str, memory_mb: int) -> Plan:
+    def plan(text: str, memory_mb: int) -> BuildPlan:
         bare = _SILENT.sub(" ", text)
         public = _PUBLIC_CLASS.search(bare)
         name = public[1] if public else "Main"
@@ -239,7 +241,7 @@ def _java() -> Toolchain:
         build = (compiler, *machine, *options, "-d", "{built}", f"{name}.java")
         heap = f"-Xmx{max(16, memory_mb * 3 // 4)}m"
         run = (tool, *_SMALL_MACHINE, "-Xss64m", heap, "-Xshare:auto", "-cp", "{built}", started)
-        return Plan(f"{name}.java", (Step(build, grants),), Step(run, grants))
+        return BuildPlan(f"{name}.java", (Step(build, grants),), Step(run, grants))
 
     version = _version(compiler, "-version")
     return Toolchain("java", tool, version, plan, grants, {"java": tool, "javac": compiler})
@@ -281,11 +283,13 @@ def _javascript() -> Toolchain:
     tool = _on_path("javascript", "node", "nodejs")
     grants = Grants((), (tool,))
 
-    def plan(text: str, memory_mb: int) -> Plan:
+    def plan(text: str, memory_mb: int) -> BuildPlan:
         is_module = _MODULE.search(text) is not None and "require(" not in text
         name = "main.mjs" if is_module else "main.js"
         checking = Step((tool, "--check", name), grants, _NODE)
-        return Plan(name, (checking,), _node_step(tool, grants, memory_mb, f"{{built}}/{name}"))
+        return BuildPlan(
+            name, (checking,), _node_step(tool, grants, memory_mb, f"{{built}}/{name}")
+        )
 
     return Toolchain("javascript", tool, _version(tool, "--version"), plan, grants, {"node": tool})
 
@@ -308,8 +312,10 @@ def _typescript() -> Toolchain:
     build = Step((node, script, *options), grants, _NODE)
     running = Grants((), (node,))
 
-    def plan(text: str, memory_mb: int) -> Plan:
-        return Plan("main.ts", (build,), _node_step(node, running, memory_mb, "{built}/main.js"))
+    def plan(text: str, memory_mb: int) -> BuildPlan:
+        return BuildPlan(
+            "main.ts", (build,), _node_step(node, running, memory_mb, "{built}/main.js")
+        )
 
     return Toolchain("typescript", script, version, plan, grants, {"tsc": script})
 
@@ -343,12 +349,12 @@ def _go() -> Toolchain:
     linking = (linker, "-s", "-w", *named, "main", "main.o")
     build = (Step(compiling, grants, variables), Step(linking, grants, variables))
 
-    def plan(text: str, memory_mb: int) -> Plan:
+    def plan(text: str, memory_mb: int) -> BuildPlan:
         lost = [path for path in archives if not os.path.exists(path)]
         if lost:
             raise NotInstalled("the library for programs in go was removed: start grv again")
         run = Step(("{built}/main",), starts=("main",))
-        return Plan("main.go", build, run, files={"packages": packages})
+        return BuildPlan("main.go", build, run, files={"packages": packages})
 
     return Toolchain("go", go, _version(go, "version"), plan, grants, {"go": go})
 
@@ -364,10 +370,10 @@ def _python() -> Toolchain:
     grants = Grants(_real([*readable_paths(), settings]), (real,))
     variables = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
 
-    def plan(text: str, memory_mb: int) -> Plan:
+    def plan(text: str, memory_mb: int) -> BuildPlan:
         compiling = Step((tool, "-s", "-P", "-c", _COMPILES, "main.py"), grants, variables)
         running = Step((tool, "-s", "{built}/main.py"), grants, variables)
-        return Plan("main.py", (compiling,), running)
+        return BuildPlan("main.py", (compiling,), running)
 
     version = ".".join(map(str, sys.version_info[:3]))
     return Toolchain("python", tool, version, plan, grants, {"python": tool, "python3": tool})

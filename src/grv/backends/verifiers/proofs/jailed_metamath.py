@@ -62,7 +62,7 @@ class Scope:
         self.disjoint: set[tuple[str, str]] = set()
 
 
-class Database:
+class MetamathDatabase:
     """What has been read so far."""
 
     def __init__(self) -> None:
@@ -226,10 +226,10 @@ def _pair(one: str, other: str) -> tuple[str, str]:
     return (one, other) if one < other else (other, one)
 
 
-class Proof:
+class MetamathProof:
     """The proof of one assertion, run on a stack."""
 
-    def __init__(self, database: Database, goal: Assertion) -> None:
+    def __init__(self, database: MetamathDatabase, goal: Assertion) -> None:
         self._database = database
         self._goal = goal
         self._disjoint = database.disjoint()
@@ -343,7 +343,7 @@ def _shown(formula: Formula) -> str:
     return " ".join(formula[:60])[:300]
 
 
-def axioms_of(database: Database, labels: set[str]) -> list[str]:
+def axioms_of(database: MetamathDatabase, labels: set[str]) -> list[str]:
     """The axioms that some assertions rest on, without those that only make formulas."""
     waiting = [*labels]
     seen = set(labels)
@@ -365,7 +365,7 @@ def axioms_of(database: Database, labels: set[str]) -> list[str]:
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """What is wrong with the theory or the proof, or the axioms that the proof rests on."""
-    database = Database()
+    database = MetamathDatabase()
     try:
         database.read(request["theory"])
         if len(database.scopes) > 1:
@@ -376,7 +376,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         database.read(before)
         goal = database.assertion("$p", tuple(formula.split()))
         _check_goal(database, label, goal)
-        proof = Proof(database, goal)
+        proof = MetamathProof(database, goal)
         proof.verify(request["proof"].split())
         axioms = axioms_of(database, proof.used)
     except TheoryError as error:
@@ -390,7 +390,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     return {"axioms": axioms, "steps": proof.steps}
 
 
-def _check_goal(database: Database, label: str, goal: Assertion) -> None:
+def _check_goal(database: MetamathDatabase, label: str, goal: Assertion) -> None:
     if label in database.labels or not _LABEL.match(label):
         raise TheoryError(f"the label {label} is taken")
     if not goal.formula or goal.formula[0] not in database.constants:

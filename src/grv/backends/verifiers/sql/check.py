@@ -57,7 +57,7 @@ _DUCKDB_MB = 256  # the library itself, and what it reserves before the first qu
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedRows:
     """A database of a check, and the reference's rows on it."""
 
     database: Any
@@ -71,7 +71,7 @@ class _Reference:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.content = ""
-        self.databases: list[Expected] = []
+        self.databases: list[ExpectedRows] = []
         self.files = b""
 
 
@@ -162,7 +162,7 @@ class SqlCheck(WholeTextCheck):
         return Finding(finding.verdict, finding.reason, evidence, usage)
 
     def _judged(
-        self, query: str, databases: Sequence[Expected], pair: WorkerPair, seed: int
+        self, query: str, databases: Sequence[ExpectedRows], pair: WorkerPair, seed: int
     ) -> Finding:
         tests = len(databases) + 1
         order = loading(_source(), _ENTRY, self.limits, seed)
@@ -190,7 +190,7 @@ class SqlCheck(WholeTextCheck):
         return Finding(Verdict.PASSED, "", {"databases": len(databases)})
 
     def _wrong(
-        self, run: Run, reply: Mapping[str, Any] | End, expected: Expected
+        self, run: Run, reply: Mapping[str, Any] | End, expected: ExpectedRows
     ) -> Finding | None:
         """What is wrong with a reply; None if it has the expected rows."""
         match reply:
@@ -217,7 +217,7 @@ class SqlCheck(WholeTextCheck):
             first=shown(rows[:1]),
         )
 
-    def _databases(self, pair: WorkerPair) -> list[Expected] | Finding:
+    def _databases(self, pair: WorkerPair) -> list[ExpectedRows] | Finding:
         """The databases with the reference's rows, made anew if a file has changed."""
         content = self.content()
         with self._known.lock:
@@ -229,7 +229,7 @@ class SqlCheck(WholeTextCheck):
                 self._known.content = content
             return self._known.databases
 
-    def _prepared(self, pair: WorkerPair) -> list[Expected] | Finding:
+    def _prepared(self, pair: WorkerPair) -> list[ExpectedRows] | Finding:
         sources: list[dict[str, Any]] = [{"script": self.schema}] if self.schema else []
         data = bytearray()
         for number, path in enumerate(self.files):
@@ -244,7 +244,7 @@ class SqlCheck(WholeTextCheck):
             output_mb=output,
             files_mb=self.limits.files_mb,
         )
-        found: list[Expected] = []
+        found: list[ExpectedRows] = []
         order = loading(_source(), _ENTRY, limits, 0)
         with pair.candidate.run(
             "candidate",
@@ -266,7 +266,7 @@ class SqlCheck(WholeTextCheck):
                 if not isinstance(content.get("databases"), list):
                     return _broken(str(content.get("error", "no answer")))
                 found += [
-                    Expected(each["database"], each["rows"], each["ordered"])
+                    ExpectedRows(each["database"], each["rows"], each["ordered"])
                     for each in content["databases"]
                 ]
         return found

@@ -57,7 +57,7 @@ class QueryError(Exception):
     """A query that the engine refuses, or that takes too much."""
 
 
-class Column(NamedTuple):
+class SqlColumn(NamedTuple):
     """A column of a table.
 
     Attributes:
@@ -73,12 +73,12 @@ class Column(NamedTuple):
     parent: tuple[str, str] | None
 
 
-class Table(NamedTuple):
+class SqlTable(NamedTuple):
     """A table: how it is made for a variant, its columns, and rows of it."""
 
     name: str
     ddl: str
-    columns: list[Column]
+    columns: list[SqlColumn]
     rows: list[list[Any]]
 
 
@@ -191,14 +191,14 @@ class Sqlite:
             database.set_progress_handler(None, 0)
             database.set_authorizer(None)
 
-    def tables(self, nulls: str) -> tuple[list[Table], list[str]]:
+    def tables(self, nulls: str) -> tuple[list[SqlTable], list[str]]:
         """The tables with some of their rows, and what is made after them."""
         try:
             return self._tables(nulls)
         except sqlite3.Error as error:
             raise QueryError(f"the database: {error}") from None
 
-    def _tables(self, nulls: str) -> tuple[list[Table], list[str]]:
+    def _tables(self, nulls: str) -> tuple[list[SqlTable], list[str]]:
         database = self._database
         tables = []
         after = []
@@ -227,11 +227,13 @@ class Sqlite:
                 empty = any(row[place] is None for row in rows)
                 may_be_null = not not_null and not key and (nulls == "declared" or empty)
                 parent = parents.get(column.lower())
-                columns.append(Column(column, bool(key) or column in unique, may_be_null, parent))
-            tables.append(Table(name, ddl, columns, [list(row) for row in rows]))
+                columns.append(
+                    SqlColumn(column, bool(key) or column in unique, may_be_null, parent)
+                )
+            tables.append(SqlTable(name, ddl, columns, [list(row) for row in rows]))
         return tables, after
 
-    def accepted(self, tables: list[Table]) -> list[Table]:
+    def accepted(self, tables: list[SqlTable]) -> list[SqlTable]:
         """The tables of a variant; a row that breaks a constraint is left out when it is made."""
         return tables
 
@@ -323,7 +325,7 @@ class DuckDB:
         except (duckdb.Error, ValueError, OverflowError, RuntimeError) as error:
             raise QueryError(_first_line(error)) from None
 
-    def tables(self, nulls: str) -> tuple[list[Table], list[str]]:
+    def tables(self, nulls: str) -> tuple[list[SqlTable], list[str]]:
         """The tables with some of their rows, and what is made after them."""
         try:
             return self._tables(nulls)
@@ -333,7 +335,7 @@ class DuckDB:
     def _asked(self, query: str, *values: Any) -> list[Any]:
         return list(self.database.execute(query, list(values)).fetchall())
 
-    def _tables(self, nulls: str) -> tuple[list[Table], list[str]]:
+    def _tables(self, nulls: str) -> tuple[list[SqlTable], list[str]]:
         tables = []
         self._sequences = [str(row[0]) for row in self._asked("SELECT sql FROM duckdb_sequences()")]
         for schema, name, definition in self._asked(
@@ -348,7 +350,7 @@ class DuckDB:
         views = self._asked("SELECT sql FROM duckdb_views() WHERE NOT internal ORDER BY view_oid")
         return tables, [str(row[0]) for row in views]
 
-    def _table(self, name: str, nulls: str) -> Table:
+    def _table(self, name: str, nulls: str) -> SqlTable:
         parents: dict[str, tuple[str, str]] = {}
         keys = set()
         for kind, members, parent, targets in self._asked(
@@ -377,18 +379,18 @@ class DuckDB:
         for place, (column, _, is_nullable) in enumerate(described):
             empty = any(row[place] is None for row in rows)
             may_be_null = is_nullable and column not in keys and (nulls == "declared" or empty)
-            columns.append(Column(column, column in keys, may_be_null, parents.get(column)))
+            columns.append(SqlColumn(column, column in keys, may_be_null, parents.get(column)))
         types = ", ".join(f"{_quoted(column)} {kind}" for column, kind, _ in described)
-        return Table(name, f"CREATE TABLE {_quoted(name)} ({types})", columns, rows)
+        return SqlTable(name, f"CREATE TABLE {_quoted(name)} ({types})", columns, rows)
 
-    def accepted(self, tables: list[Table]) -> list[Table]:
+    def accepted(self, tables: list[SqlTable]) -> list[SqlTable]:
         """The tables without the rows that break a constraint of the schema."""
         try:
             return self._accepted(tables)
         except self._duckdb.Error as error:
             raise QueryError(f"the database: {_first_line(error)}") from None
 
-    def _accepted(self, tables: list[Table]) -> list[Table]:
+    def _accepted(self, tables: list[SqlTable]) -> list[SqlTable]:
         checked = DuckDB({}, self._memory_mb, backwards=False)
         execute = checked.database.execute
         for ddl in self._sequences:
@@ -502,7 +504,7 @@ def prepare(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _again(
-    request: dict[str, Any], tables: list[Table], after: list[str], *, backwards: bool
+    request: dict[str, Any], tables: list[SqlTable], after: list[str], *, backwards: bool
 ) -> list[list[Any]]:
     """The reference's rows on some tables."""
     source = _source(tables, after)
@@ -518,7 +520,7 @@ def _agrees(one: list[list[Any]], other: list[list[Any]]) -> str:
     return "in another order" if sorted(map(repr, one)) == sorted(map(repr, other)) else "not"
 
 
-def _source(tables: list[Table], after: list[str]) -> dict[str, Any]:
+def _source(tables: list[SqlTable], after: list[str]) -> dict[str, Any]:
     listed = [[each.name, each.ddl, len(each.columns), each.rows] for each in tables]
     return {"tables": listed, "after": after}
 
@@ -537,13 +539,15 @@ def is_ordered(query: str) -> bool:
     return False
 
 
-def _described(database: Sqlite | DuckDB, request: dict[str, Any]) -> tuple[list[Table], list[str]]:
+def _described(
+    database: Sqlite | DuckDB, request: dict[str, Any]
+) -> tuple[list[SqlTable], list[str]]:
     """The tables with some rows, parents first; and what is made after them."""
     tables, after = database.tables(request["nulls"])
     by_name = {table.name.lower(): table for table in tables}
     tables = [_with_parents(table, by_name) for table in tables]
     names = {table.name for table in tables}
-    ordered: list[Table] = []
+    ordered: list[SqlTable] = []
     while tables:
         done = {table.name for table in ordered} | {None}
         ready = [
@@ -562,7 +566,7 @@ def _described(database: Sqlite | DuckDB, request: dict[str, Any]) -> tuple[list
     return ordered, after
 
 
-def _with_parents(table: Table, by_name: dict[str, Table]) -> Table:
+def _with_parents(table: SqlTable, by_name: dict[str, SqlTable]) -> SqlTable:
     """A table whose references name tables and columns as they are written in the schema."""
     columns = []
     for column in table.columns:
@@ -581,7 +585,7 @@ def _with_parents(table: Table, by_name: dict[str, Table]) -> Table:
 class _Pools:
     """Where changed values come from."""
 
-    def __init__(self, tables: list[Table], query: str) -> None:
+    def __init__(self, tables: list[SqlTable], query: str) -> None:
         self._columns: dict[tuple[str, str], list[Any]] = {}
         self._kinds: dict[str, list[Any]] = {}
         self._compared: dict[str, list[Any]] = {}
@@ -603,7 +607,7 @@ class _Pools:
                     plain = name.strip('"`[]').lower()
                     self._compared.setdefault(plain, []).extend(near)
 
-    def value(self, table: Table, column: Column, rng: random.Random, old: Any) -> Any:
+    def value(self, table: SqlTable, column: SqlColumn, rng: random.Random, old: Any) -> Any:
         """A new value for a column."""
         own = self._columns[table.name, column.name]
         kind = _kind(own[0]) if own else _kind(old)
@@ -665,12 +669,12 @@ def _neighbours(token: str) -> list[Any]:
 
 
 def _mutated(
-    tables: list[Table], named: set[str], pools: _Pools, rng: random.Random
-) -> list[Table]:
+    tables: list[SqlTable], named: set[str], pools: _Pools, rng: random.Random
+) -> list[SqlTable]:
     """The tables with other rows."""
     width = sum(len(table.columns) for table in tables if table.name.lower() in named) or 1
     most = max(_FEWEST_ROWS, min(_MOST_ROWS, _MOST_VALUES // width))
-    found: list[Table] = []
+    found: list[SqlTable] = []
     for table in tables:
         room = most if table.name.lower() in named else _FEWEST_ROWS
         keys = {
@@ -682,13 +686,13 @@ def _mutated(
     return found
 
 
-def _values(table: Table, column: Column) -> list[Any]:
+def _values(table: SqlTable, column: SqlColumn) -> list[Any]:
     place = table.columns.index(column)
     return [row[place] for row in table.rows if row[place] is not None]
 
 
 def _new_rows(
-    table: Table,
+    table: SqlTable,
     keys: dict[tuple[str, str], list[Any]],
     pools: _Pools,
     rng: random.Random,
@@ -723,8 +727,8 @@ def _new_rows(
 
 
 def _reference(
-    table: Table,
-    column: Column,
+    table: SqlTable,
+    column: SqlColumn,
     old: Any,
     keys: dict[tuple[str, str], list[Any]],
     rows: list[list[Any]],
