@@ -114,6 +114,8 @@ def test_a_run_that_goes_on_pays_no_judge_again() -> None:
         ({"errors": {"false_pass": 0.1}, "repeat": 3}, "repeat does not go with errors"),
         ({"errors": {}, "calibration": "x"}, "give errors or a calibration, not both"),
         ({"calibration": "missing.json"}, "missing.json"),
+        ({"calibration": "/dev/zero"}, "below the current folder"),
+        ({"calibration": "../other.json"}, "below the current folder"),
     ],
 )
 def test_a_judge_whose_errors_are_unknown_decides_nothing(more: dict[str, Any], said: str) -> None:

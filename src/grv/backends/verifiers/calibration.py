@@ -21,6 +21,7 @@ from ..protocols import Problem
 
 FORMAT = "grv calibration 1"
 LEAST_AGREEMENT = 0.85  # with the gold labels, before a check may decide alone
+_LARGEST = 100_000  # bytes of a calibration
 PERSISTENT = 0.2  # from this correlation on, asking again does not help
 
 
@@ -228,6 +229,7 @@ def erring_of(problem: Problem) -> Erring | None:
         path = record["calibration"]
         if not isinstance(path, str):
             raise UsageError(f"calibration must be the name of a file, not {shown(path)}")
+        _check_named(path)
         calibration = Calibration.read(path)
         calibration.refuse_other(binding(problem))
         return calibration.erring
@@ -237,6 +239,16 @@ def erring_of(problem: Problem) -> Erring | None:
             return Erring(None, f"{why}; give a temperature")
         return Erring(_errors(record["errors"]))
     return Erring(None, "nobody knows how often it errs") if is_judge else None
+
+
+def _check_named(path: str) -> None:
+    """Refuse a file that a file of problems may not name: it comes from anywhere."""
+    here = Path.cwd().resolve()
+    named = (here / path).resolve()
+    if Path(path).is_absolute() or not named.is_relative_to(here):
+        raise UsageError("calibration must name a file below the current folder")
+    if not named.is_file() or named.stat().st_size > _LARGEST:
+        raise UsageError(f"{path}: there is no calibration of at most {_LARGEST:,} bytes")
 
 
 def _errors(given: object) -> Errors:
