@@ -243,8 +243,8 @@ def _options(
         options["second_scorer"] = CountingScorer(counts, "rescore")
     if kind.get("measured"):
         prices = Prices({"m": {"completion": 1e6}}, {"verify_second": 8.0, "score_call": 0.25})
-        options["costs"] = Measured(*dataclasses.astuple(COSTS))
-        options |= {"meter": Meter(prices, "m"), "most": Costs(2, 12, 0.5)}
+        options["costs"] = Measured(COSTS.generate, COSTS.verify, score=COSTS.score)
+        options |= {"meter": Meter(prices, "m"), "most": Costs(2, 12, score=0.5)}
     return options
 
 
