@@ -1,4 +1,4 @@
-"""Values as people write them: `1,10`, `1,10,2`, `measured:1,10`, `cascade(first, second, top=4)`, `all`.
+"""Values as people write them: `1,10`, `1,10,2`, `measured:1,10`, `cascade(a, b, top=4)`, `all`.
 
 Every function raises a UsageError that says what to write instead.
 """
