@@ -35,12 +35,14 @@ def text_of(request: CompletionRequest, solution: Solution, *, detailed: bool) -
     if solution.status == "judged":
         message = 'the answer was judged, not verified; "require": "judged" accepts it'
         raise ApiError(422, message, code="not_verified", param="grv.require", grv=found)
-    why = f": {solution.message}" if solution.message else ""
     if request.require is Require.BEST:
         bill = solution.bill
-        why += f"; of {bill.generated} candidates, {bill.refuted} are certainly wrong"
-        message = f"there is no candidate to return ({solution.outcome}){why}"
+        message = (
+            f"there is no candidate to return ({solution.outcome}): of {bill.generated} candidates,"
+            f" {bill.verified + bill.shared} failed and {bill.refuted} were refuted"
+        )
         raise ApiError(422, message, code="not_verified", grv=found)
+    why = f": {solution.message}" if solution.message else ""
     message = f"no verified answer ({solution.outcome}){why}"
     raise ApiError(422, message, code="not_verified", grv=found)
 
