@@ -235,8 +235,8 @@ class Family:
     """Options that belong together.
 
     Every value is checked when the family is made. Text becomes the option's type, so that Python
-    callers may write `order_scheme="paper"` too. If a family has a title, the help of a command lists
-    its options under it.
+    callers may write `order_scheme="paper"` too. If a family has a title, the help of a command
+    lists its options under it.
     """
 
     TITLE: ClassVar[str] = ""
