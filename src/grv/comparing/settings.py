@@ -261,9 +261,10 @@ class TableSettings(ComparisonSettings):
 
     costs: tuple[Costs | None, ...] = option(
         (Costs(),),
-        "Cost of generating (and scoring) one candidate, and of verifying one. measured takes the"
-        " cost of each candidate from the log; G,V is then the first guess. Repeatable.",
-        metavar="G,V|measured[:G,V]",
+        "Cost of generating (and scoring) one candidate, and of verifying one; F is the cost of a"
+        " verification that fails, if that is less: the policy decides by F. measured takes the"
+        " cost of each candidate from the log; G,V,F is then the first guess. Repeatable.",
+        metavar="G,V[,F]|measured[:G,V[,F]]",
         parse=parse_log_prices,
         shown="1,10",
     )

@@ -37,7 +37,7 @@ from typing import Any, Literal, get_args
 
 from ..conditions import Conditions
 from ..core.errors import LedgerError
-from ..core.values import CandidateId, Event, Generated, Rescored, Verdict, Verified
+from ..core.values import CandidateId, Costs, Event, Generated, Rescored, Verdict, Verified
 from ..files import DEEPEST, is_number, parse_json, shown, typed
 
 Call = Literal["generate", "score", "rescore", "verify"]
@@ -424,6 +424,24 @@ def last_start(entries: Iterable[Entry]) -> Started | None:
         if isinstance(entry, Started):
             started = entry
     return started
+
+
+def recorded_prices(costs: Costs) -> list[float]:
+    """A price list in the settings of a search: to generate, to verify, to score.
+
+    The price of a failure is the last, if it differs.
+    """
+    failure = [costs.failure] if costs.has_failure else []
+    return [costs.generate, costs.verify, costs.score, *failure]
+
+
+def price_list(about: Data) -> Costs | None:
+    """The price list in the settings of a search; None if there is none, or none that can be."""
+    try:
+        generate, verify, score, *failure = (float(each) for each in about["costs"])
+        return Costs(generate, verify, failure=next(iter(failure), None), score=score)
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def wanted_conditions(entries: Sequence[Entry]) -> Conditions | None:

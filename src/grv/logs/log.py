@@ -285,11 +285,25 @@ class Log:
         )
 
     @property
+    def mean_failure_cost(self) -> float | None:
+        """The mean cost of the verifications that failed; None if the log does not have it."""
+        failed = []
+        for problem in self.problems:
+            if problem.verify_costs is not None:
+                left_out = problem.passed.copy()
+                for flags in (problem.refuted, problem.unknown):
+                    left_out |= False if flags is None else flags
+                failed.append(problem.verify_costs[~left_out])
+        costs = np.concatenate(failed) if failed else np.array([])
+        return float(costs.mean()) if len(costs) else None
+
+    @property
     def measured(self) -> Measured:
         """Measured costs, with their means as the first estimates."""
         generate, verify = self.mean_costs
         if generate and verify:
-            return Measured(generate, verify)
+            failure = self.mean_failure_cost or verify
+            return Measured(generate, max(verify, failure), failure=failure)
         what, mean = ("verify_cost", verify) if generate else ("generate_cost", generate)
         wrong = "is missing" if mean is None else "is always 0"
         raise LogError(

@@ -28,7 +28,7 @@ from ..core.values import (
     Verified,
     Verify,
 )
-from ..ledger.entries import Call, Ended, Failed, Started, Told
+from ..ledger.entries import Call, Ended, Failed, Started, Told, recorded_prices
 from ..ledger.labels import OWN_KEYS
 from ..ledger.ledger import Ledger, MemoryLedger
 from .budget import Reserves
@@ -81,7 +81,7 @@ class Collection:
     def started(self, problem: Problem) -> Started:
         """The first ledger entry of the collection."""
         verify = "all" if self.sample is None else self.sample
-        costs = [self.costs.generate, self.costs.verify, self.costs.score]
+        costs = recorded_prices(self.costs)
         plan: dict[str, Any] = {"collect": self.n, "verify": verify, "costs": costs}
         if self.meter is not None:
             plan["measured"] = True
@@ -123,6 +123,7 @@ class Collected:
         problem: the problem's id.
         rows: one row per candidate.
         verified: the number of recorded verifications of these candidates.
+        failed: how many of them failed.
         shared: the number of their verdicts that cost nothing because they were known.
         broken: the number of candidates chosen for verification that have no label.
         lost: candidates per call whose attempt may have been paid for and has no result.
@@ -138,6 +139,7 @@ class Collected:
     message: str = ""
     shared: int = 0
     score: str = ""
+    failed: int = 0
 
 
 async def collect_many(
@@ -206,7 +208,8 @@ async def _collect(
         await record.write(Failed(str(error)))
         return _collected(problem, record, collection, chosen, message=str(error))
     collected = _collected(problem, record, collection, chosen)
-    told = Bill(made, collected.verified, collection.costs.of(made, collected.verified))
+    total = collection.costs.of(made, collected.verified, collected.failed)
+    told = Bill(made, collected.verified, total)
     bill = bill_of(told, record.tally, made)
     ended = Ended(COLLECTED, None, bill.generated, bill.verified, bill.total, shared=bill.shared)
     if record.ended != ended:
@@ -300,6 +303,7 @@ def _collected(
         dict(record.tally.lost),
         message,
         shared,
+        failed=sum(e.verdict is Verdict.FAILED and not e.shared for e in findings),
     )
 
 

@@ -248,6 +248,13 @@ class Executor:
             paid += costs.of(0, len(task.ids) - len(event.verdicts))
         return replace(event, paid=paid)
 
+    def _cost_of_verdict(self, found: Found) -> float:
+        """What the verification cost that gave a verdict."""
+        if self.meter is not None:
+            return self.meter.cost("verify", Usage.of(found.usage))
+        failed = int(found.verdict is Verdict.FAILED)
+        return self.reserves.of("verify", 1, measured=False, failed=failed)
+
     def draft(self, candidate: int) -> Draft:
         """A recorded draft."""
         made = self.record.made[candidate]
@@ -572,7 +579,8 @@ class Executor:
                 )
         if errors and (self.answers > 1 or not self._passed(ids)):
             raise errors[0]
-        await settle_parked(self.record, self.meter, ids)
+        if self.meter is not None or (self.reserves.costs or _COSTS).has_failure:
+            await settle_parked(self.record, self._cost_of_verdict, ids)
         findings = {id: self.record.found[id] for id in ids if id in self.record.found}
         return Verified(
             {id: each.verdict for id, each in findings.items()},
@@ -623,7 +631,9 @@ class Executor:
                     conditions=finding.conditions,
                     shared=finding.shared,
                 )
-                settled = attempts.settled(0 if finding.shared else 1, finding.usage)
+                number = 0 if finding.shared else 1
+                failed = number if finding.verdict is Verdict.FAILED else 0
+                settled = attempts.settled(number, finding.usage, failed=failed)
                 await self.record.write(entry, *settled)
                 return finding.verdict
         elif ("verify", id) in self.record.closed:  # the search continues after its end
