@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from hypothesis import strategies as st
 
 import grv
 from grv import Costs, Verdict
-from grv.backends.protocols import Problem
+from grv.backends.protocols import Draft, Finding, Problem, Usage
+from grv.core import Measured
 from grv.core.errors import UsageError
 from grv.core.limits import Limits
 from grv.core.search import Policy
+from grv.learning.history import Payments, mean_prices
+from grv.learning.ledger_history import entries_past
 from grv.ledger.entries import Found, Intended, Settled, Started, price_list, recorded_prices
 from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
@@ -24,6 +28,7 @@ from grv.policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Threshold
 from grv.replay.engine import replayed
 from grv.runtime.collect import Collection, collect_many
 from grv.runtime.executor import Backends
+from grv.runtime.prices import Meter, Prices
 from grv.runtime.record import SearchRecord
 from grv.runtime.solution import Solution
 from grv.testing.fakes import Crash, ScriptedGenerator, TableScorer, TableVerifier, world_key
@@ -52,6 +57,19 @@ POLICIES: tuple[Policy, ...] = (
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@dataclass
+class TimedVerifier:
+    """Takes ten seconds for a pass, and one for a failure."""
+
+    inner: TableVerifier
+
+    async def verify(self, problem: Problem, draft: Draft) -> Finding:
+        """The verdict of the inner one."""
+        finding = await self.inner.verify(problem, draft)
+        seconds = 10.0 if finding.verdict is Verdict.PASSED else 1.0
+        return replace(finding, usage=Usage(seconds=seconds))
 
 
 class Bench:
@@ -207,8 +225,49 @@ async def test_verdicts_of_people_are_billed_by_what_they_say(tmp_path: Path) ->
     assert (solution.outcome, solution.bill.verified) == ("solved", 2)
     generated = solution.bill.generated
     assert solution.bill.total == ledger.possibly_paid(None) == generated + 2 + 10
+
+    # Ann was wrong: the second failed too. The search goes on, and this verification costs 2.
+    (id,) = ledger.search_ids()
+    ledger.append(id, [Found(1, Verdict.FAILED, reviewer="bob")])
+    found.clear()
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as group:
+            group.start_soon(work)
+            await give(2)
+    (solution,) = found
+    assert (solution.outcome, solution.bill.verified) == ("solved", 4)
+    generated = solution.bill.generated
+    assert solution.bill.total == ledger.possibly_paid(None) == generated + 3 * 2 + 10
     assert ledger.check() == []
     ledger.close()
+
+
+async def test_what_a_ledger_paid_is_what_a_prior_learns() -> None:
+    """Passes take ten seconds, failures one; a second costs 1."""
+    prices = Prices({}, {"verify_second": 1.0, "generate_call": 0.5})
+    ledger = MemoryLedger()
+    bench = Bench(
+        World.of("1- 2- 3+"),
+        policy=VerifyAll(),
+        costs=Measured(1, 10, failure=4),
+        meter=Meter(prices),
+        about={"score": "s"},
+    )
+    timed = TimedVerifier(bench.verifier)
+    bench.config = one_generator(
+        replace(bench.backends, verifier=timed),
+        VerifyAll(),
+        Measured(1, 10, failure=4),
+        meter=Meter(prices),
+        about={"score": "s"},
+    )
+    solution = await bench.solve(ledger)
+    assert solution.bill.total == 3 * 0.5 + 1 + 1 + 10
+    entries = ledger.read(solution.search)
+    past = entries_past("p", entries)
+    assert past.payments == Payments(3, 1.5, 3, 12.0, 2, 2.0)
+    assert mean_prices([past, past]) == (0.5, 4.0, 1.0)
+    assert next(e for e in entries if isinstance(e, Started)).about["costs"] == [1, 10, 0, 4]
 
 
 def test_python_takes_a_price_of_failures_in_all_its_forms() -> None:
