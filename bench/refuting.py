@@ -83,7 +83,7 @@ def refuted_of(all_records: Sequence[Record]) -> tuple[dict[str, list[bool]], Re
             if reason is not None:
                 reasons[reason.partition(":")[0]] += 1
                 wrong += bool(passed)
-                verdicts[how.run(how.program(text).source, pair, 0).verdict.value] += 1
+                verdicts[how.run(how.program(text), pair, 0).verdict.value] += 1
         flags[record["problem"]] = found
     pair.close()
     total = sum(map(len, flags.values()))

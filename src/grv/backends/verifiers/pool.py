@@ -32,6 +32,7 @@ from .human import HumanCheck
 from .known_findings import KnownFindings
 from .programs.findings import clean
 from .programs.published import PublishedCheck
+from .suite import TestOrder
 from .threads import Threads
 from .verdict_store import VerdictStore
 
@@ -65,6 +66,7 @@ class CheckVerifier:
         allow_commands: allow checks of kind "command", which are not confined, and "http". They are
             never allowed under strict isolation.
         refute: whether candidates that certainly fail are refuted without being verified.
+        order_tests: in which order the tests of a check run; no verdict depends on it.
         engine: where candidates are run; by default in processes of this machine. It has `workers`
             and `attempts` of its own, and is closed with the verifier.
         wrong: the probability of a wrong answer that a search accepts from a check that errs.
@@ -93,6 +95,7 @@ class CheckVerifier:
         store: VerdictStore | None = None,
         allow_commands: bool = False,
         refute: bool = True,
+        order_tests: TestOrder = TestOrder.LEARNED,
         engine: Engine | None = None,
         wrong: float = 0.05,
         decides: bool = True,
@@ -105,6 +108,7 @@ class CheckVerifier:
         self._limits = limits or RunLimits()
         self._store = store
         self._refute = refute
+        self._order_tests = order_tests
         check_wrong(wrong)
         self._wrong = wrong
         self._decides = decides
@@ -133,7 +137,7 @@ class CheckVerifier:
         if check is not None and earlier == problem:
             return check
         check_allowed(problem, allowed=self._allow_commands, isolation=self._isolation)
-        check = parse_check(problem, self._limits)
+        check = parse_check(problem, self._limits, self._order_tests)
         if isinstance(check.how, PublishedCheck) and not self._published:
             raise UsageError(
                 f"problem {problem.id}, check.labels: published labels are for comparison with the"
