@@ -104,7 +104,7 @@ class GroupCheck(WholeTextCheck):
         if not isinstance(records, list) or not records or len(records) > _MOST:
             said = "is missing" if records is None else f"must be a list of 1 to {_MOST} checks"
             raise UsageError(f"checks {said}")
-        members = []
+        members: list[GroupMember] = []
         for number, record in enumerate(records):
             place = f"checks[{number}]"
             if not isinstance(record, Mapping):

@@ -137,9 +137,7 @@ def _bound(tree: ast.Module) -> frozenset[str]:
     return frozenset(found)
 
 
-def _segment(
-    body: Sequence[ast.stmt], candidate: str, allowed: frozenset[str]
-) -> tuple[int, int]:
+def _segment(body: Sequence[ast.stmt], candidate: str, allowed: frozenset[str]) -> tuple[int, int]:
     """The first run of asserts that may change places: its start and its end."""
     start = 0
     while start < len(body) and not _is_movable(body[start], candidate, allowed):
