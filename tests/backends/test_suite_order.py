@@ -74,9 +74,7 @@ def test_seconds_are_prices_where_nothing_else_is() -> None:
 
 def test_a_suite_starts_from_recorded_stages_and_broken_runs_say_nothing() -> None:
     suite = Suite()
-    suite.recall(
-        [stage(0, Verdict.PASSED), stage(2, Verdict.FAILED), Stage("x", Verdict.FAILED)], 3
-    )
+    suite.recall([[stage(0, Verdict.PASSED), stage(2, Verdict.FAILED), Stage("x", Verdict.FAILED)]])
     suite.note([(1, stage(1, Verdict.BROKEN))])
     assert suite.order(3) == [2, 1, 0]
     suite.order_tests = TestOrder.FILE

@@ -25,7 +25,7 @@ from ..protocols import Finding, Problem, Stage, Usage, verified_part
 from ..sandbox.limits import DEFAULT_LIMITS, Isolation, RunLimits
 from .calibration import Erring
 from .checks import GROUPS, Check, WholeTextCheck, parse_check
-from .suite import Suite, listed
+from .suite import PaidStage, Suite, listed
 from .worker_pair import WorkerPair
 
 _MOST = 100  # checks in a group
@@ -46,6 +46,18 @@ class GroupMember:
     check: Check
     cost: float | None
     name: str
+
+    def once(self, text: str, pair: WorkerPair, seed: int) -> tuple[Finding, Stage]:
+        """As `run`; a pass that was paid for is remembered, and not paid for again."""
+        name = f"{self.name}, run {seed}"
+        known = pair.memory.get(name)
+        if known is not None:
+            return known.finding, known.stage
+        finding, stage = self.run(text, pair, seed)
+        is_paid = bool(stage.cost or finding.usage.completion_tokens)
+        if is_paid and finding.verdict is Verdict.PASSED:
+            pair.memory.add(PaidStage(name, stage, finding.evidence))
+        return finding, stage
 
     def run(self, text: str, pair: WorkerPair, seed: int) -> tuple[Finding, Stage]:
         """The finding of as many runs as the check wants, and what they cost."""
@@ -76,11 +88,15 @@ class MemberSuite(Suite):
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__("check")
-        self._names = names
+        self._names = list(names)
 
     def name(self, test: int) -> str:
         """The name of a check."""
         return self._names[test]
+
+    def number(self, name: str) -> int | None:
+        """The number of the check with this name."""
+        return self._names.index(name) if name in self._names else None
 
 
 @dataclass(frozen=True)
@@ -143,7 +159,7 @@ class GroupCheck(WholeTextCheck):
         finding = Finding(Verdict.BROKEN)
         try:
             for number in self._order():
-                finding, stage = self.members[number].run(text, pair, seed)
+                finding, stage = self.members[number].once(text, pair, seed)
                 ran.append((number, stage))
                 if finding.verdict is not Verdict.PASSED:
                     break

@@ -32,7 +32,7 @@ from .human import HumanCheck
 from .known_findings import KnownFindings
 from .programs.findings import clean
 from .programs.published import PublishedCheck
-from .suite import TestOrder
+from .suite import StageMemory, TestOrder
 from .threads import Threads
 from .verdict_store import VerdictStore
 
@@ -84,6 +84,7 @@ class CheckVerifier:
     """
 
     reads_number: ClassVar[bool] = True
+    reads_memory: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -176,13 +177,21 @@ class CheckVerifier:
             return None
         return None if reason is None else str(clean(reason))
 
-    async def verify(self, problem: Problem, draft: Draft, *, number: int = 1) -> Finding:
+    async def verify(
+        self,
+        problem: Problem,
+        draft: Draft,
+        *,
+        number: int = 1,
+        memory: StageMemory | None = None,
+    ) -> Finding:
         """The finding on a draft. A cancellation stops the program.
 
         `number` says the how manieth candidate of its search it is that is verified. The later it
-        comes, the more passes it needs if the check errs.
+        comes, the more passes it needs if the check errs. `memory` has the stages that the draft
+        has passed before; they are not paid for again.
         """
-        job = Job()
+        job = Job(memory=memory or StageMemory())
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text, number)
         try:
@@ -296,6 +305,14 @@ class CheckVerifier:
             return found
         judged = {"passes": passes, "candidate": number, "wrong_probability": self._wrong}
         return replace(found, evidence={**found.evidence, JUDGED: judged})
+
+    def recall(self, problem: Problem, findings: Iterable[Finding]) -> None:
+        """Start the order of a problem's tests from findings of an earlier run.
+
+        Without effect if this process has verified candidates of the problem.
+        """
+        for suite in self.prepare(problem).how.suites():
+            suite.recall([finding.stages for finding in findings])
 
     def forget(self) -> None:
         """Forget the findings of this process, so that a candidate is verified again."""

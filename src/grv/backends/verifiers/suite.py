@@ -20,7 +20,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.values import Verdict
@@ -29,6 +29,7 @@ from ..protocols import Finding, Stage
 # A test that takes less costs as much as this: to start a process takes longer than most tests, and
 # a difference of milliseconds is noise.
 _LEAST_SECONDS = 0.05
+_LONGEST_NUMBER = 9  # digits
 _MOST_LISTED = 100  # stages of a finding that are listed one by one
 
 
@@ -61,6 +62,12 @@ class Suite:
     def name(self, test: int) -> str:
         """The name of a test in a finding's stages."""
         return f"{self.what} {test}"
+
+    def number(self, name: str) -> int | None:
+        """The number of the test with this name; None if it is not the name of a test."""
+        what, _, number = name.rpartition(" ")
+        is_number = number.isascii() and number.isdigit() and len(number) < _LONGEST_NUMBER
+        return int(number) if what == self.what and is_number else None
 
     def order(self, tests: int, prices: Sequence[float | None] = ()) -> Sequence[int]:
         """The numbers of the tests, in the order to run them.
@@ -102,10 +109,14 @@ class Suite:
                 if stage.cost is not None:
                     self._dollars[test] = self._dollars.get(test, 0.0) + stage.cost
 
-    def recall(self, stages: Iterable[Stage], tests: int) -> None:
-        """Count what an earlier finding of the same problem lists."""
-        numbers = {self.name(test): test for test in range(tests)}
-        self.note([(numbers[each.name], each) for each in stages if each.name in numbers])
+    def recall(self, findings: Iterable[Iterable[Stage]]) -> None:
+        """Start from the stages of earlier findings of the same problem, if nothing has run yet."""
+        with self._lock:
+            if self._runs:
+                return
+        for stages in findings:
+            numbered = [(self.number(stage.name), stage) for stage in stages]
+            self.note([(number, stage) for number, stage in numbered if number is not None])
 
     def find(
         self, tests: int, one: Callable[[int], Finding], order: Sequence[int] | None = None
@@ -129,6 +140,55 @@ class Suite:
                 break
         self.note(ran)
         return with_stages(finding, [stage for _, stage in ran])
+
+
+@dataclass(frozen=True, slots=True)
+class PaidStage:
+    """A stage that a candidate has passed and that was paid for.
+
+    Attributes:
+        run: which stage it is, and in which of several verifications of the candidate.
+        stage: what it cost.
+        evidence: what it found.
+    """
+
+    run: str
+    stage: Stage
+    evidence: Mapping[str, Any]
+
+    @property
+    def finding(self) -> Finding:
+        """The pass."""
+        return Finding(Verdict.PASSED, "", self.evidence)
+
+
+class StageMemory:
+    """The stages of one candidate's verification that were paid for, so that none is paid twice.
+
+    A verification that breaks is repeated, by this process or by the next one after a kill.
+
+    Args:
+        known: those of earlier processes.
+        keep: writes a stage down. It is durable when the function returns, and the next stage
+            begins only then.
+    """
+
+    def __init__(
+        self,
+        known: Iterable[PaidStage] = (),
+        keep: Callable[[PaidStage], None] = lambda stage: None,
+    ) -> None:
+        self._known = {each.run: each for each in known}
+        self._keep = keep
+
+    def get(self, run: str) -> PaidStage | None:
+        """The stage, if the candidate has passed it before."""
+        return self._known.get(run)
+
+    def add(self, paid: PaidStage) -> None:
+        """Remember a stage that the candidate has passed."""
+        self._keep(paid)
+        self._known[paid.run] = paid
 
 
 def with_stages(finding: Finding, stages: Sequence[Stage]) -> Finding:
