@@ -18,7 +18,7 @@ from grv.backends.verifiers.programs.syntax import parse
 from grv.backends.verifiers.suite import Suite, TestOrder, listed
 from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.core.values import Verdict
-from tests.support.mutants import Mutant, mutants
+from support.mutants import Mutant, mutants
 
 LIMITS = RunLimits(seconds=10, memory_mb=256)
 
