@@ -56,6 +56,4 @@ def _costs(stages: Sequence[Stage], total: float | None) -> list[float]:
     seconds = math.fsum(stage.seconds for stage in stages)
     shares = [stage.seconds / seconds if seconds else 1 / len(stages) for stage in stages]
     rest = total - known
-    return [
-        (stage.cost or 0.0) + rest * share for stage, share in zip(stages, shares, strict=True)
-    ]
+    return [(stage.cost or 0.0) + rest * share for stage, share in zip(stages, shares, strict=True)]
