@@ -94,9 +94,12 @@ FORGETFUL = [
     "def f(x): return x",
     "from typing import List\nimport math\nE = 1e-9\n\ndef f(x: List[int]) -> int:\n    return x",
     "INF = float('inf')\nMOD = 10**9 + 7\nNAMES = ('a', 'b')\ndef f(x, n=3): return MOD",
-    "class Solution:\n    base = 2\n    def f(self, x):\n        y = [x]\n        y[0] = 1\n        return y",
-    "def f(x):\n    memo = {}\n    def g(n):\n        nonlocal x\n        memo[n] = 1\n    return g(x)",
-    "from functools import lru_cache\ndef f(n):\n    @lru_cache(None)\n    def g(k): return k\n    return g(n)",
+    "class Solution:\n    base = 2\n    def f(self, x):\n        y = [x]\n"
+    "        y[0] = 1\n        return y",
+    "def f(x):\n    memo = {}\n    def g(n):\n        nonlocal x\n"
+    "        memo[n] = 1\n    return g(x)",
+    "from functools import lru_cache\ndef f(n):\n    @lru_cache(None)\n"
+    "    def g(k): return k\n    return g(n)",
     "def f(x): return x\nif __name__ == '__main__':\n    import doctest\n    doctest.testmod()",
     "def f(x): return x\nprint(f(3))\nassert f(1) == 1",
 ]
@@ -142,11 +145,11 @@ def test_a_program_that_may_keep_something_is_not(source: str) -> None:
 
 HEAD = "METADATA = {'a': 1}\n\ndef check(candidate):\n"
 MOVABLE = [
-    HEAD
-    + "    assert candidate(1) == 2\n    # a comment\n    assert candidate(\n        2\n    ) == 3, 'm'",
+    HEAD + "    assert candidate(1) == 2\n    # a comment\n    assert candidate(\n"
+    "        2\n    ) == 3, 'm'",
     "assert f(1) == 1\nassert abs(f(2) - 1) < 1e-6\n",
-    HEAD
-    + "    assert candidate(1) == 2\n    assert sorted(candidate([2])) == [2]\n    x = candidate(3)\n",
+    HEAD + "    assert candidate(1) == 2\n    assert sorted(candidate([2])) == [2]\n"
+    "    x = candidate(3)\n",
 ]
 FIXED = [
     HEAD + "    assert candidate(1) == 2\n",  # one only

@@ -306,6 +306,12 @@ class Log:
         columns = [problem.refuted for problem in self.problems]
         return sum(int(column.sum()) for column in columns if column is not None)
 
+    @property
+    def staged(self) -> int:
+        """The number of candidates whose verification is recorded by its stages."""
+        columns = [problem.stages for problem in self.problems if problem.stages is not None]
+        return sum(sum(each is not None for each in column) for column in columns)
+
     def without_refutations(self) -> Log:
         """The log in which refuted candidates are verified, and fail, like others."""
         problems = tuple(replace(problem, refuted=None) for problem in self.problems)

@@ -38,7 +38,12 @@ def read_stages(value: Any, failed: Any) -> tuple[LoggedStage, ...] | None:
     """
     if is_absent(value) or value == "":
         return None
-    listed = parse_json(value) if isinstance(value, str) else value
+    listed = value
+    if isinstance(value, str):
+        try:
+            listed = parse_json(value)
+        except ValueError:
+            raise ValueError(_WANTED) from None
     if not isinstance(listed, list | tuple) or len(listed) > _MOST:
         raise ValueError(_WANTED)
     last = "" if is_absent(failed) else str(failed)
