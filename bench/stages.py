@@ -1,6 +1,7 @@
 """What it saves to run the test first that refutes for the least money, and to tell the policy so.
 
     python bench/stages.py --data=FOLDER [--orders=N] [--outcomes=FILE] [--quick]
+    python bench/stages.py --data=FOLDER --equality=N
 
 FOLDER has `humaneval_programs.jsonl.gz` (prompts, tests, completions, labels) and
 `humaneval_codegen16b.parquet` (scores of the same completions). Each assert is a stage: a test
@@ -14,6 +15,9 @@ table have the same orders of candidates. `told` is the price of a verification 
 plans with. What a price depends on is measured on one half of the problems, and the cost on the
 other half, both ways round. Ratios are of mean costs over the problems that can be solved, with
 95 % intervals from 2,000 resamples of the problems.
+
+`--equality` verifies N different completions in the sandbox, by the tests as they are, three times:
+in file order, learned order and reversed order. It counts the verdicts that differ.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import gzip
 import json
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +41,8 @@ from numpy.typing import NDArray
 from grv.backends.protocols import Stage
 from grv.backends.sandbox import plain
 from grv.backends.sandbox.limits import End, RunLimits
-from grv.backends.verifiers.programs.checks import call, load, loading
-from grv.backends.verifiers.suite import Suite
+from grv.backends.verifiers.programs.checks import AssertsCheck, call, load, loading
+from grv.backends.verifiers.suite import Suite, TestOrder
 from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.core.search import Policy
 from grv.core.values import Costs, Verdict, Verified
@@ -47,6 +52,7 @@ from grv.replay.engine import replayed
 
 SUITE = 10.0  # the price of all tests of a candidate, in candidates
 LIMITS = RunLimits(seconds=0.5)
+SHORT = RunLimits(seconds=2.0)
 RESAMPLES = 2000
 ANSWER = "grv_answer"
 HARNESS = """
@@ -59,7 +65,6 @@ def grv_answer(test):
 """
 Record = dict[str, Any]
 Outcomes = NDArray[np.bool_]  # [candidates, tests]: whether each passes
-Row = Callable[["Suites", Sequence[int]], float]  # what verifications cost
 
 
 def records(folder: Path) -> list[Record]:
@@ -123,9 +128,11 @@ class Suites:
 
     @property
     def passed(self) -> NDArray[np.bool_]:
+        """Whether each candidate passes all tests."""
         return np.asarray(self.outcomes.all(axis=1))
 
     def logged(self, score: str) -> LoggedProblem:
+        """The problem as a log has it; without a score, all candidates have the same."""
         scores = self.scores.get(score, np.zeros(len(self.outcomes)))
         return LoggedProblem(self.name, scores, self.passed)
 
@@ -277,14 +284,17 @@ class Bench:
 
     @functools.cached_property
     def solvable(self) -> list[int]:
+        """The numbers of the problems with a candidate that passes."""
         return [number for number, each in enumerate(self.problems) if each.passed.any()]
 
     def arrivals(self, number: int) -> Iterator[list[int]]:
+        """The orders in which the candidates of a problem arrive."""
         candidates = len(self.problems[number].outcomes)
         for trial in range(self.orders):
             yield random.Random(f"{number} {trial}").sample(range(candidates), candidates)
 
     def runs(self, number: int, score: str, told: float) -> list[tuple[int, ...]]:
+        """What a search generates and verifies, in each order."""
         problem = self.problems[number]
         return [verified(problem, score, told, order) for order in self.arrivals(number)]
 
@@ -355,9 +365,61 @@ def prices_told(bench: Bench, score: str) -> dict[str, Any]:
     return {name: {**row, "told": told.get(name, [])} for name, row in rows.items()}
 
 
+class ReversedSuite(Suite):
+    """Tests from the last to the first."""
+
+    def order(self, tests: int, prices: Sequence[float | None] = ()) -> Sequence[int]:
+        """The last one first."""
+        return range(tests)[::-1]
+
+
+def equality(folder: Path, count: int) -> dict[str, Any]:
+    """How many verdicts depend on the order of the tests."""
+    pair = WorkerPair()
+    verdicts: Counter[str] = Counter()
+    stages: Counter[str] = Counter()
+    differ: list[str] = []
+    everything = [
+        (number, text)
+        for number, record in enumerate(records(folder))
+        for text in set(record["completions"])
+    ]
+    chosen = sorted(random.Random(4).sample(everything, min(count, len(everything))))
+    all_records = records(folder)
+    checks: dict[int, dict[str, AssertsCheck]] = {}
+    for number, text in chosen:
+        record = all_records[number]
+        if number not in checks:
+            made = {
+                name: AssertsCheck(record["entry_point"], record["test"], record["prompt"], SHORT)
+                for name in ("file", "learned", "reversed")
+            }
+            made["file"].suite.order_tests = TestOrder.FILE
+            made["reversed"] = dataclasses.replace(made["reversed"], suite=ReversedSuite("assert"))
+            checks[number] = made
+        findings = {name: how.judge(text, pair) for name, how in checks[number].items()}
+        for name, finding in findings.items():
+            stages[name] += len(finding.stages)
+        found = {finding.verdict.value for finding in findings.values()}
+        verdicts[findings["file"].verdict.value] += 1
+        if len(found) > 1:
+            said = {name: (each.verdict.value, each.reason) for name, each in findings.items()}
+            differ.append(f"{record['problem']}: {said}")
+    pair.close()
+    return {
+        "programs": len(chosen),
+        "verdicts": dict(verdicts),
+        "asserts_run": dict(stages),
+        "different_verdicts": differ,
+    }
+
+
 def main() -> None:
     flags = dict(word.removeprefix("--").partition("=")[::2] for word in sys.argv[1:])
     quick = "quick" in flags
+    if "equality" in flags:
+        print(json.dumps(equality(Path(flags["data"]), int(flags["equality"])), indent=1))
+        return
     if "data" in flags:
         outcomes = Path(flags["outcomes"]) if "outcomes" in flags else None
         problems = real(Path(flags["data"]), outcomes, quick)

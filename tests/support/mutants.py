@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-REFERENCES = (
+REFERENCES: tuple[tuple[str, tuple[Any, ...]], ...] = (
     (
         "def f(values):\n"
         "    best = 0\n"

@@ -2,7 +2,8 @@
 
 A log has the columns `problem`, `candidate`, `passed`, at least one score, and optionally `key`,
 `refuted`, `shared`, `generate_cost`, `verify_cost`, `failed_stage`, `stage_costs`, `expected_cost`,
-`censored`, `text` and `prompt`. An error is one line that names the file, the line or row, and the value.
+`censored`, `text` and `prompt`. An error is one line that names the file, the line or row, and the
+value.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Verification in stages: which stage runs next, whether a candidate is worth it, what a screen saves.
+"""Verification in stages: which runs next, whether a candidate is worth it, what a screen saves.
 
 Statements and proofs are in docs/theory/stages.md. All functions are exact if they are given
 fractions.

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -225,7 +226,7 @@ def _divided(test: str, asserts: Sequence[ast.stmt]) -> Statements | None:
     end = asserts[-1].end_lineno
     assert end is not None
     bounds = [*starts, end]
-    parts = ["".join(lines[one:two]) for one, two in zip(bounds, bounds[1:], strict=False)]
+    parts = ["".join(lines[one:two]) for one, two in itertools.pairwise(bounds)]
     if not parts[-1].endswith("\n"):
         parts[-1] += "\n"
     return Statements("".join(lines[: starts[0]]), tuple(parts), "".join(lines[end:]))

@@ -26,7 +26,7 @@ def frame(costs: list[Any], **more: list[Any]) -> dict[str, list[Any]]:
     }
 
 
-COSTS = ['[["test 1", 2], ["test 0", 0.5]]', "[1, 2.5]", None]
+COSTS: list[Any] = ['[["test 1", 2], ["test 0", 0.5]]', "[1, 2.5]", None]
 
 
 def test_stages_add_up_to_the_cost_of_a_verification() -> None:
