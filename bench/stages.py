@@ -58,7 +58,7 @@ ANSWER = "grv_answer"
 HARNESS = """
 
 def grv_answer(test):
-    names = {{}}
+    names = dict(globals())
     exec(test, names)
     names["check"]({name})
     return True
@@ -80,7 +80,8 @@ def tests_of(record: Record) -> list[str]:
     body = check.body
     chosen = [node for node in body if isinstance(node, ast.Assert)]
     found = []
-    for one in chosen or [None]:
+    alone: Sequence[ast.Assert | None] = chosen or [None]
+    for one in alone:
         check.body = [node for node in body if node is one or not isinstance(node, ast.Assert)] or [
             ast.Pass()
         ]
