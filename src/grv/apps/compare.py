@@ -188,6 +188,16 @@ def heading(comparison: Comparison) -> list[str]:
             " first pass. Passes are more frequent in it than among new candidates, so the same"
             " policies may cost more live."
         )
+    if log.staged and any(row.measured for row in comparison.rows):
+        lines.append(
+            "measured costs bill a verification for the stages that ran, to the first failure:"
+            f" {log.staged} of {counted(log.candidates, 'candidate')} have stages"
+        )
+    elif log.staged:
+        lines.append(
+            f"{counted(log.staged, 'candidate')} have stages; a price list bills every verification"
+            " in full, and --costs measured bills the stages that ran"
+        )
     if log.unpriced and any(row.measured for row in comparison.rows):
         lines.append(f"unknown costs, replaced by the mean of the known ones: {log.unpriced}")
     if settings["keys"] and log.contradictory:

@@ -502,6 +502,7 @@ class _Comparer:
             refuted=log.refuted,
             censored=log.censored,
             published=log.published,
+            staged=log.staged,
         )
 
 
