@@ -236,8 +236,12 @@ def _block_words(width: int, pace: Mapping[str, Any]) -> str:
     """How many verifications are in flight at once."""
     if pace.get("wait_price"):
         blocks = f"up to {width} at once, as a second of waiting costs {pace['wait_price']:g}"
+    elif not pace.get("ramp", True):
+        blocks = f"{width} at once"
+    elif pace.get("random_phase"):
+        blocks = f"1 or 2, then twice as many ... {width} at once"
     else:
-        blocks = f"2, 4 ... {width} at once" if pace.get("ramp", True) else f"{width} at once"
+        blocks = f"2, 4 ... {width} at once"
     return blocks + (", candidates ahead" if pace.get("overlap", True) else "")
 
 

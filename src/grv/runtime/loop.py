@@ -73,7 +73,7 @@ class Loop:
         self._model = model
         self._config = config
         self._record = record
-        self._portfolio = config.portfolio()
+        self._portfolio = config.portfolio(live.problem.id)
         self._searches = {member.name: member.search for member in self._portfolio.members}
         self._has_begun = False
         self._events: list[Event] = []  # that it was told
