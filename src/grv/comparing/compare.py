@@ -79,6 +79,7 @@ def compare(
     schedule: Schedules | str = _DEFAULTS.schedule,
     baseline: str | None = _DEFAULTS.baseline,
     ramp: bool = _DEFAULTS.ramp,
+    random_phase: bool = _DEFAULTS.random_phase,
     overlap: bool = _DEFAULTS.overlap,
     wait_price: float = _DEFAULTS.wait_price,
     latency: Latency | str | None = _DEFAULTS.latency,
@@ -123,6 +124,7 @@ def compare(
         schedule: which problem of a batch is next, as in "least-spent,in-order".
         baseline: the row that all ratios are relative to.
         ramp: whether 2, 4, 8 ... candidates are verified at once, up to the width.
+        random_phase: whether the ramp begins at a place that is random for each problem.
         overlap: whether candidates are generated while others are verified.
         wait_price: the cost of one second of waiting; it needs `latency`.
         latency: the seconds of a batch generated and of a round of verification, as in "20,60".
@@ -502,6 +504,7 @@ class _Comparer:
             refuted=log.refuted,
             censored=log.censored,
             published=log.published,
+            staged=log.staged,
         )
 
 

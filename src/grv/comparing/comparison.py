@@ -173,6 +173,7 @@ class LogSummary:
         refuted: the number of candidates refuted without verification; no row verifies them.
         censored: whether a search chose what to generate and to verify.
         published: the number of candidates whose label is that of the paper's published code.
+        staged: the number of candidates whose verification is recorded by its stages.
     """
 
     problems: int
@@ -186,6 +187,7 @@ class LogSummary:
     refuted: int = 0
     censored: bool = False
     published: int = 0
+    staged: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -150,7 +150,7 @@ class Visits:
         return visited
 
     def _try_pair(self, pair: Pair, batch: OrderBatch, costs: Costs) -> Trials:
-        limits = Limits(width=self.limits.width, pace=self.limits.pace)
+        limits = Limits(width=self.limits.width, pace=self.limits.pace).of(batch.problem.id)
         if pair.m <= len(batch.problem):
             return trials(Fixed(*pair), batch, costs, limits)
         drawn, checks = (np.full(batch.size, count, dtype=np.int32) for count in pair)

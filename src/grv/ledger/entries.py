@@ -5,7 +5,7 @@ The entries of a search have this order:
     Started
     Intended, Made..., Scored..., Told      a generation; each draft is written before it is scored
     Intended, ScoredAgain..., Told          second scores, if there is a cascade
-    Intended, Found..., Told                verifications; each verdict is written as it arrives
+    Intended, Staged..., Found..., Told     verifications; each verdict is written as it arrives
     ...
     Ended | Failed                          if this is missing, the search can be resumed
 
@@ -180,6 +180,27 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Staged:
+    """A candidate has passed a stage of its verification that was paid for; the next one begins.
+
+    If the process dies before the verdict, the next process does not pay for this stage again.
+
+    Attributes:
+        candidate: its number.
+        run: which stage it is, and in which of several verifications of the candidate.
+        stage: the stage, as evidence lists it.
+        evidence: what the stage found.
+        conditions: those under which it ran, if they are known.
+    """
+
+    candidate: int
+    run: str
+    stage: Data = field(default_factory=dict)
+    evidence: Data = field(default_factory=dict)
+    conditions: Conditions | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """The search was told this result of its last action; `why` is the reason of the action.
 
@@ -224,6 +245,7 @@ Entry = (
     | Made
     | Scored
     | ScoredAgain
+    | Staged
     | Found
     | Told
     | Ended

@@ -42,7 +42,8 @@ def paid_checks_of(
         there = np.array([available(n, row) for row in keys])
     if limits.width is None:
         return there
-    ends = np.array(limits.pace.ends(limits.width, n + 1), dtype=np.int32)
+    pace = limits.of(batch.problem.id).pace
+    ends = np.array(pace.ends(limits.width, n + 1), dtype=np.int32)
     return np.where(least > n, there, np.minimum(there, ends[np.searchsorted(ends, least)]))
 
 

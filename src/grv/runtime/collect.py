@@ -40,6 +40,7 @@ from .prices import Meter
 from .progress import CandidateListener
 from .record import SearchRecord
 from .solution import bill_of
+from .stage_columns import stage_columns
 from .tasks import together
 
 COLLECTED = "collected"
@@ -103,7 +104,8 @@ class LogRow:
 
     `passed` is None if the candidate was not verified or its verdict is broken. Costs are None if
     they were not measured. The label and the cost of verifying are shared by the class. A candidate
-    that was refuted without verification has no key.
+    that was refuted without verification has no key. `failed_stage` and `stage_costs` are None if
+    the check has no stages.
     """
 
     candidate: int
@@ -113,6 +115,8 @@ class LogRow:
     generate_cost: float | None = None
     verify_cost: float | None = None
     refuted: bool = False
+    failed_stage: str | None = None
+    stage_costs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -199,6 +203,7 @@ async def _collect(
     await record.begin(
         replace(collection.started(problem), conditions=record.conditions, scorer=scorer)
     )
+    await executor.recall()
     chosen: Sequence[int] = ()
     try:
         made = await _generate(executor, collection.n, progress)
@@ -281,6 +286,7 @@ def _collected(
     ids = [id for id in range(collection.n) if id in record.scored]
     meter = collection.meter
     verify_costs = {} if meter is None else record.costs_of_verifying(meter)
+    sources = record.verdicts_from()
     findings = [record.found[id] for id in ids if id in record.found]
     shared = sum(each.shared for each in findings)
     return Collected(
@@ -295,6 +301,7 @@ def _collected(
                 verify_costs.get(id) if id in labels else None,
                 # Without a label it is not part of the sample.
                 refuted=id in labels and record.refuted(id),
+                **(stage_columns(record, sources.get(id, id), meter) if id in labels else {}),
             )
             for id in ids
         ),

@@ -199,12 +199,14 @@ class SearchConfig:
             return ByExpectedPasses(self.prior, shares)
         return BySpending(shares)
 
-    def portfolio(self) -> Portfolio:
-        """A new search, of all generators."""
+    def portfolio(self, problem: str = "") -> Portfolio:
+        """A new search, of all generators, for the problem with this id."""
         chooser = self.chooser
         steered = steered_by(chooser, self.generators)
         searches = {
-            name: Search(steered.get(name, each.policy), each.costs, self.limits_of(name))
+            name: Search(
+                steered.get(name, each.policy), each.costs, self.limits_of(name).of(problem)
+            )
             for name, each in self.generators.items()
         }
         return Portfolio(searches, chooser, steered=steered)

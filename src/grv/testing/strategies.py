@@ -90,7 +90,9 @@ def widths() -> st.SearchStrategy[int | None]:
 def paces() -> st.SearchStrategy[Pace]:
     """How far a search looks ahead, if its width is above 1."""
     timed = Pace(wait_price=1.0, latency=Latency(5, 30))
-    return st.sampled_from([Pace(overlap=False), Pace(), Pace(ramp=False), timed])
+    return st.sampled_from(
+        [Pace(overlap=False), Pace(), Pace(ramp=False), Pace(random_phase=True), timed]
+    )
 
 
 def budgets() -> st.SearchStrategy[float]:

@@ -56,6 +56,7 @@ def trials(
     Those of `WIDE` look ahead.
     """
     found = None
+    limits = limits.of(batch.problem.id)
     if kernels_apply(costs, limits):
         kernel = (WIDE if limits.looks_ahead else KERNELS).get(type(policy))
         found = None if kernel is None else kernel(policy, batch, costs.planning, limits)
