@@ -9,7 +9,7 @@ in which the other asserts are left out, run in the sandbox. FILE keeps the outc
 some minutes. Without a folder, a population is generated.
 
 A candidate costs 1. A suite costs 10, which its tests share: equally, or in proportion to prices
-between 1 and 100 that are drawn evenly on a logarithmic scale (`unequal`). A verification is billed
+between 1 and 100 that are drawn evenly on a logarithmic scale, anew for each order (`unequal`). A verification is billed
 for the tests that ran. The policy is `varied`, or verify-all if there is no score. All rows of a
 table have the same orders of candidates. `told` is the price of a verification that the policy
 plans with. What a price depends on is measured on one half of the problems, and the cost on the
@@ -191,14 +191,11 @@ def generated(problems: int = 60, candidates: int = 100) -> list[Suites]:
     return found
 
 
-def unequal(problems: Sequence[Suites]) -> list[Suites]:
-    """The problems with prices between 1 and 100, whose sum is that of the suite."""
-    draw = np.random.default_rng(1)
-    found = []
-    for each in problems:
-        prices = np.exp(draw.uniform(0, np.log(100), size=len(each.prices)))
-        found.append(dataclasses.replace(each, prices=SUITE * prices / prices.sum()))
-    return found
+def unequal(problem: Suites, seed: str) -> Suites:
+    """The problem with prices between 1 and 100 by chance, whose sum is that of the suite."""
+    draw = random.Random(seed)
+    prices = np.exp([draw.uniform(0, np.log(100)) for _ in problem.prices])
+    return dataclasses.replace(problem, prices=SUITE * prices / prices.sum())
 
 
 def verified(problem: Suites, score: str, costs: Costs, order: Sequence[int]) -> tuple[int, ...]:
@@ -302,42 +299,46 @@ PRICINGS: dict[str, Pricing] = {
 
 @dataclass(frozen=True)
 class Bench:
-    """The problems, and the orders in which their candidates arrive."""
+    """The problems, and the orders in which their candidates arrive.
+
+    Attributes:
+        problems: all of them.
+        orders: how many orders there are of each problem.
+        is_unequal: whether tests have unequal prices, other ones for each order.
+    """
 
     problems: Sequence[Suites]
     orders: int
+    is_unequal: bool = False
 
     @functools.cached_property
     def solvable(self) -> list[int]:
         """The numbers of the problems with a candidate that passes."""
         return [number for number, each in enumerate(self.problems) if each.passed.any()]
 
-    def arrivals(self, number: int) -> Iterator[list[int]]:
-        """The orders in which the candidates of a problem arrive."""
-        candidates = len(self.problems[number].outcomes)
-        for trial in range(self.orders):
-            yield random.Random(f"{number} {trial}").sample(range(candidates), candidates)
-
-    def runs(self, number: int, score: str, told: Costs) -> list[tuple[int, ...]]:
-        """What a search generates and verifies, in each order."""
+    def trials(self, number: int) -> Iterator[tuple[Suites, list[int]]]:
+        """A problem, and an order in which its candidates arrive."""
         problem = self.problems[number]
-        return [verified(problem, score, told, order) for order in self.arrivals(number)]
+        candidates = len(problem.outcomes)
+        for trial in range(self.orders):
+            seed = f"{number} {trial}"
+            priced = unequal(problem, seed) if self.is_unequal else problem
+            yield priced, random.Random(seed).sample(range(candidates), candidates)
 
     def cost(self, number: int, score: str, told: Costs, pricing: Pricing) -> float:
         """The mean cost of a search for one problem."""
-        problem = self.problems[number]
-        totals = [
-            generated + sum(pricing(problem, ids))
-            for generated, *ids in self.runs(number, score, told)
-        ]
+        totals = []
+        for problem, order in self.trials(number):
+            generated, *ids = verified(problem, score, told, order)
+            totals.append(generated + sum(pricing(problem, ids)))
         return float(np.mean(totals))
 
     def told(self, numbers: Sequence[int], score: str, *, failures: bool) -> float:
         """The mean price of a verification on these problems in learned order, or of a failure."""
         prices = []
         for number in numbers:
-            problem = self.problems[number]
-            for _, *ids in self.runs(number, score, WHOLE):
+            for problem, order in self.trials(number):
+                _, *ids = verified(problem, score, WHOLE, order)
                 paid = zip(ids, learned(problem, ids), strict=True)
                 passed = problem.passed
                 prices += [price for id, price in paid if not (failures and passed[id])]
@@ -458,7 +459,7 @@ def main() -> None:
         problems = generated(12 if quick else 60)
     orders = int(flags.get("orders", 3 if quick else 20))
     equal = Bench(problems, orders)
-    dear = Bench(unequal(problems), orders)
+    dear = Bench(problems, orders, is_unequal=True)
     figures = {
         "problems": len(problems),
         "solvable": len(equal.solvable),
