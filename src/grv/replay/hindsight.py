@@ -64,6 +64,7 @@ def hindsight_trials(
         np.array([pair.m if pair else 0 for pair in pairs], dtype=np.int32),
         checks,
         rounds_of(solved.astype(np.int32), in_flight(checks, limits.width)),
+        solved.astype(np.int32),
     )
 
 
@@ -90,6 +91,7 @@ def _measured_hindsight(
         np.array([bill.generated for bill in rows], dtype=np.int32),
         checks,
         rounds_of(solved.astype(np.int32), in_flight(checks, limits.width)),
+        solved.astype(np.int32),
         np.array([bill.total for bill in rows]),
     )
 

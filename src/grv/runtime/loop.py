@@ -168,6 +168,8 @@ class Loop:
         started = self._config.started(self._live.problem, self._live.budget.account)
         conditions = self._record.conditions
         await self._record.begin(replace(started, conditions=conditions, scorer=scorer))
+        for executor in self._executors.values():
+            await executor.recall()
         self._has_begun = True
 
     async def _pin_scorers(self) -> str:

@@ -9,6 +9,7 @@ from ..sandbox.limits import Isolation, RunLimits
 from ..sandbox.run import Run, SandboxDied
 from ..sandbox.tool_worker import ToolWorker
 from ..sandbox.worker import Worker
+from .suite import StageMemory
 
 TEST_SECONDS = 10.0  # for the user's own test, in addition to the candidate's time
 
@@ -23,6 +24,7 @@ class WorkerPair:
         test: runs tests in Python.
         tools: builds and runs candidates in any language.
         checker: builds and runs what judges them. No candidate is ever in its box.
+        memory: the stages that the candidate in work has passed.
     """
 
     def __init__(self, isolation: Isolation = Isolation.JAIL) -> None:
@@ -30,6 +32,7 @@ class WorkerPair:
         self.test = Worker(isolation)
         self.tools = ToolWorker(isolation)
         self.checker = ToolWorker(isolation)
+        self.memory = StageMemory()
         self._spare: Run | None = None  # a process for the next test
         self._spare_mb = 0
         self._ending = contextlib.ExitStack()

@@ -203,7 +203,8 @@ class _PoolState:
 
     def run(self, *, solved: bool) -> PathRun:
         """The result."""
-        return PathRun(solved, self.drawn, self.verified, (self.generating, self.verified))
+        rounds = (self.generating, self.verified)
+        return PathRun(solved, self.drawn, self.verified, rounds, int(solved))
 
 
 def _orders(batch: OrderBatch) -> Iterator[ScoredOrder]:
