@@ -83,7 +83,7 @@ def named_in(text: str) -> list[tuple[str, str]]:
 
 
 def allow(text: str) -> None:
-    """Let the code be loaded, or the program be run, that a specification names: the user gave it."""
+    """Let the code be loaded or the program be run that a specification names: the user gave it."""
     if is_command(text):
         _allowed_commands.add(text.strip())
         return

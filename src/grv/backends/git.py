@@ -83,7 +83,7 @@ def git(
 
 
 @dataclass(frozen=True)
-class Repository:
+class UserRepository:
     """A repository of the user's. Only `keep` and `apply` change anything in it.
 
     Attributes:
@@ -93,7 +93,7 @@ class Repository:
     folder: str
 
     @classmethod
-    def around(cls, folder: str | os.PathLike[str]) -> Repository:
+    def around(cls, folder: str | os.PathLike[str]) -> UserRepository:
         """The repository that a folder is in; a UsageError if it is in none with a tree."""
         try:
             top = git("rev-parse", "--show-toplevel", folder=folder)
@@ -224,4 +224,3 @@ def branch_part(name: str) -> str:
     if part.endswith(".lock"):
         part = f"{part.removesuffix('.lock')}-lock"
     return part[:80].strip(".-") or "task"
-

@@ -44,18 +44,19 @@ import anyio
 from ...core.errors import GeneratorError, UsageError
 from ...files import is_number
 from ..callables import in_thread
-from ..git import GitError, Repository
+from ..git import GitError, UserRepository
 from ..http.secrets import Secrets, names_secret
 from ..protocols import Draft, Problem, Usage
 from ..sandbox.start import NOT_STARTED, UMASK, notice_children
 from ..verifiers.checks import records_in
 from .recipes import RECIPES, Recipe, RunReport, recipe_named
-from .workspaces import Source, Workspace, kept_folder, workspace
+from .run_folders import RunFolder, Source, kept_folder, run_folder
 
 SECONDS = 1800.0
 _LONGEST_OUTPUT = 4_000_000  # bytes at the end of an output that are kept
 _LONGEST_LOG = 20_000  # characters of a run's log in a ledger
 _LONGEST_COST_FILE = 100_000
+_LARGEST = 1e12  # dollars or tokens of a run
 _TICK_SECONDS = 0.2
 _END_SECONDS = 10.0  # for the guard to end everything
 _MOST_BROKEN = 3  # runs in a row without a candidate, after which an agent is given up
@@ -150,7 +151,7 @@ class RunLog:
 
 
 class CommandGenerator:
-    """Runs a program for each candidate, such as a coding agent in a fresh copy of a repository.
+    r"""Runs a program for each candidate, such as a coding agent in a fresh copy of a repository.
 
     Choose it for candidates that are diffs. It runs with your rights, as the program does when you
     start it yourself; only the verification is confined.
@@ -173,7 +174,7 @@ class CommandGenerator:
         ...     "Print 4.",
         ...     generator=grv.generators.Command(["echo", "4"]),
         ...     scorer=lambda p, t: 0.0,
-        ...     verifier=lambda p, t: t == "4\\n",
+        ...     verifier=lambda p, t: t == "4\n",
         ...     budget=50,
         ... )
         >>> solution.verified
@@ -256,7 +257,7 @@ class _Run:
         """The candidate, with what it cost and the log of the run."""
         try:
             source = source_of(self._problem)
-            with workspace(source, keep=self._keep) as place:
+            with run_folder(source, keep=self._keep) as place:
                 if self._keep:
                     self.kept.append(kept_folder(place))
                 return self._draft(place)
@@ -269,7 +270,7 @@ class _Run:
         finally:
             self._done.set()
 
-    def _draft(self, place: Workspace) -> Draft:
+    def _draft(self, place: RunFolder) -> Draft:
         task = self._problem.prompt
         place.file("task.md").write_text(task, encoding="utf-8", errors="surrogateescape")
         log = self._log(place)
@@ -293,7 +294,7 @@ class _Run:
             broken = f"{self._agent.name}: its candidate contains a key of your environment"
         return Draft("" if broken else text, None, usage, broken, log=kept)
 
-    def _text(self, place: Workspace, log: RunLog) -> str:
+    def _text(self, place: RunFolder, log: RunLog) -> str:
         if place.source is not None:
             return place.diff()
         answer = place.file("answer")
@@ -301,7 +302,7 @@ class _Run:
             return answer.read_bytes()[:_LONGEST_OUTPUT].decode("utf-8", "replace")
         return log.output.decode("utf-8", "replace")
 
-    def _broken(self, log: RunLog, kept: str, place: Workspace) -> str:
+    def _broken(self, log: RunLog, kept: str, place: RunFolder) -> str:
         """Why there is no candidate; empty if there may be one."""
         name = self._agent.name
         last = kept.rstrip().rpartition("\n")[2][-200:]
@@ -320,7 +321,7 @@ class _Run:
             case status:
                 return f"{name}: exit status {status}{after}"
 
-    def _usage(self, place: Workspace, output: str) -> tuple[Usage, str]:
+    def _usage(self, place: RunFolder, output: str) -> tuple[Usage, str]:
         """What the run cost: by the file that it may write, or else by its report."""
         report = place.file("report.json")
         content = ""
@@ -330,7 +331,7 @@ class _Run:
         own = _cost_file(place.file("cost.json"))
         return (usage if own is None else own), said
 
-    def _log(self, place: Workspace) -> RunLog:
+    def _log(self, place: RunFolder) -> RunLog:
         """Run the program until it ends, its time is over or it is stopped."""
         alive, ours = os.pipe()
         command = [self._filled(part, place) for part in self._agent.command]
@@ -367,7 +368,7 @@ class _Run:
         seconds = time.monotonic() - started
         return RunLog(status, output.stdout, output.stderr, output.printed, seconds)
 
-    def _filled(self, part: str, place: Workspace) -> str:
+    def _filled(self, part: str, place: RunFolder) -> str:
         """An argument with its placeholders replaced. What they stand for is not looked into."""
         values = {
             "{}": str(place.file("task.md")),
@@ -378,7 +379,7 @@ class _Run:
         }
         return _PLACEHOLDER.sub(lambda found: values[found[0]], part)
 
-    def _environment(self, place: Workspace) -> dict[str, str]:
+    def _environment(self, place: RunFolder) -> dict[str, str]:
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -475,7 +476,7 @@ def source_of(problem: Problem) -> Source | None:
     for record in records_in(problem.check):
         match record:
             case {"kind": "repo", "repository": str(folder), "commit": str(commit)}:
-                repository = Repository.around(folder)
+                repository = UserRepository.around(folder)
                 return Source(repository.folder, repository.commit(commit))
     return None
 
@@ -489,15 +490,12 @@ def _cost_file(path: Path) -> Usage | None:
         return None
     if not isinstance(data, Mapping):
         return None
-    dollars = data.get("cost_usd")
-    tokens = {name: int(data[name]) for name in _TOKENS if _is_amount(data.get(name))}
-    if not _is_amount(dollars) and not tokens:
+    known = {name: data.get(name) for name in ("cost_usd", *_TOKENS)}
+    amounts = {name: n for name, n in known.items() if is_number(n) and 0 <= n < _LARGEST}
+    if not amounts:
         return None
-    return Usage(dollars=float(dollars) if _is_amount(dollars) else None, **tokens)
-
-
-def _is_amount(value: object) -> bool:
-    return is_number(value) and 0 <= value < 1e12
+    tokens = {name: int(amounts[name]) for name in _TOKENS if name in amounts}
+    return Usage(dollars=amounts.get("cost_usd"), **tokens)
 
 
 def _own_secrets() -> Secrets:

@@ -150,7 +150,16 @@ RECIPES: Mapping[str, Recipe] = {
         ),
         Recipe(
             "codex",
-            ("codex", "exec", _OPTIONS, "--json", "--ephemeral", "--sandbox", "workspace-write", "-"),
+            (
+                "codex",
+                "exec",
+                _OPTIONS,
+                "--json",
+                "--ephemeral",
+                "--sandbox",
+                "workspace-write",
+                "-",
+            ),
             RunReport(
                 "lines",
                 tokens={
@@ -163,7 +172,7 @@ RECIPES: Mapping[str, Recipe] = {
             ),
             model=("--model", "{model}"),
             provider="openai",
-            off="the session's record; it may write below its folder only, and has no network there",
+            off="the session's record; its commands may write below its folder only",
             source="https://github.com/openai/codex, codex-rs/exec/src/exec_events.rs (pull 4309):"
             " turn.completed has usage, item.completed has item.text",
             read=_READ,
@@ -171,9 +180,7 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe(
             "mini",
             ("mini", "--yolo", "--exit-immediately", "--task", "{task}", "--output", "{report}"),
-            RunReport(
-                "file", cost="info.model_stats.instance_cost", said="info.submission"
-            ),
+            RunReport("file", cost="info.model_stats.instance_cost", said="info.submission"),
             model=("--model", "{model}"),
             most=("--cost-limit", "{most}"),
             set={"MSWEA_CONFIGURED": "true", "MSWEA_SILENT_STARTUP": "1"},

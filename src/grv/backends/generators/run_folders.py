@@ -5,8 +5,8 @@ index, branches, configuration and no hooks; it only reads the objects of the or
 agent does to its copy's git data does not count: the diff is computed with git data of our own,
 beside the folder that the agent works in.
 
-A workspace is removed when its run ends. If the process is killed first, the next one that makes a
-workspace removes it: the folder is locked while its owner lives.
+A run folder is removed when its run ends. If the process is killed first, the next one that makes a
+run folder removes it: the folder is locked while its owner lives.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..git import Repository, git
+from ..git import UserRepository, git
 from ..sandbox import scratch
 
 PREFIX = "grv-run-"  # of the folders that `sweep` removes
@@ -35,7 +35,7 @@ BRANCH = "attempt"  # the branch that an agent finds itself on
 
 @dataclass(frozen=True)
 class Source:
-    """What a workspace is a copy of.
+    """What a run folder is a copy of.
 
     Attributes:
         repository: the top of the working tree of a repository.
@@ -47,7 +47,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Workspace:
+class RunFolder:
     """A folder for one run of an agent.
 
     Attributes:
@@ -101,7 +101,7 @@ class Workspace:
 
     def fill(self, source: Source) -> None:
         """Put the files of the commit into the tree, with git data for us and for the agent."""
-        repository = Repository(source.repository)
+        repository = UserRepository(source.repository)
         hashes = f"--object-format={repository.object_format}"
         quiet = ("--quiet", "--template=", hashes)
         git("init", *quiet, "--bare", "git", folder=self.folder, apart=True)
@@ -121,8 +121,8 @@ class Workspace:
 
 
 @contextmanager
-def workspace(source: Source | None, *, keep: bool = False) -> Iterator[Workspace]:
-    """A new workspace, which is removed at the end unless it is to be kept."""
+def run_folder(source: Source | None, *, keep: bool = False) -> Iterator[RunFolder]:
+    """A new run folder, which is removed at the end unless it is to be kept."""
     _sweep_once(os.getpid())
     new = Path(tempfile.mkdtemp(prefix=_NEW))
     lock = os.open(new, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -130,7 +130,7 @@ def workspace(source: Source | None, *, keep: bool = False) -> Iterator[Workspac
         fcntl.flock(lock, fcntl.LOCK_EX)
         folder = new.with_name(new.name.replace(_NEW, PREFIX, 1))
         new.rename(folder)
-        made = Workspace(folder, source)
+        made = RunFolder(folder, source)
         made.tree.mkdir()
         made.file("").mkdir()
         try:
@@ -146,8 +146,8 @@ def workspace(source: Source | None, *, keep: bool = False) -> Iterator[Workspac
         os.close(lock)
 
 
-def kept_folder(made: Workspace) -> Path:
-    """Where a workspace is at the end of its run, if it is kept."""
+def kept_folder(made: RunFolder) -> Path:
+    """Where a run folder is at the end of its run, if it is kept."""
     return made.folder.with_name(made.folder.name.replace(PREFIX, _KEPT, 1))
 
 
@@ -164,7 +164,7 @@ def _sweep_once(process: int) -> None:
 
 
 def sweep() -> None:
-    """Remove the workspaces of processes that were killed."""
+    """Remove the run folders of processes that were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if folder.lstat().st_uid != os.getuid():
