@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from ..backends.protocols import Usage
 from ..core.values import REFUTED
 from ..ledger.entries import Entry, Found, Intended, Made, Scored
-from ..runtime.attempts import AttemptRow, spoken
+from ..runtime.attempts import AttemptRow, reason_of, spoken
 from ..text import aligned, counted
 
 if TYPE_CHECKING:
     from .attempt_plan import AttemptResult
 
 Tell = Callable[[str], None]
-_LONGEST_REASON = 100  # characters
+_LONGEST_REASON = 80  # characters
 
 
 class AttemptLines:
@@ -62,8 +62,9 @@ class AttemptLines:
                     self._tell(f"{self._attempt(candidate)} ended, {_amounts(used)}{after}")
                 case Scored(candidate, key=key, reason=reason) if key == REFUTED:
                     self._tell(f"{self._attempt(candidate)} refuted: {_short(reason)}")
-                case Found(candidate, verdict, reason):
-                    after = f": {_short(reason)}" if reason else ""
+                case Found(candidate, verdict):
+                    reason = _short(reason_of(entry))
+                    after = f": {reason}" if reason else ""
                     self._tell(f"{self._attempt(candidate)} {spoken(verdict)}{after}")
 
     def _attempt(self, candidate: int) -> str:
@@ -73,21 +74,21 @@ class AttemptLines:
 
 def bill_of(rows: Sequence[AttemptRow]) -> str:
     """The attempts as a table: what each cost, and what came of it."""
-    head = ("attempt", "agent", "verdict", "branch", "minutes", "tests s", "dollars", "why")
+    head = ("attempt", "agent", "verdict", "branch", "why", "minutes", "tests s", "dollars")
     cells = [
         (
             str(row.number),
             row.agent,
             row.verdict,
             row.branch or "-",
+            _short(row.reason),
             f"{row.seconds / 60:.1f}",
             f"{row.verify_seconds:.1f}",
             "unknown" if row.dollars is None else f"{row.dollars:.4g}",
-            _short(row.reason),
         )
         for row in rows
     ]
-    return aligned(head, cells, left=4)
+    return aligned(head, cells, left=5)
 
 
 def summary_lines(result: AttemptResult) -> list[str]:

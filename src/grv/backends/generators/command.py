@@ -62,6 +62,7 @@ _END_SECONDS = 10.0  # for the guard to end everything
 _MOST_BROKEN = 3  # runs in a row without a candidate, after which an agent is given up
 _GUARD = str(Path(__file__).with_name("guard.py"))
 _TOKENS = ("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens")
+_NAMED = re.compile(r"([A-Za-z][\w.-]*)=")
 _PLACEHOLDER = re.compile(r"\{(?:file|report|scratch|task)?\}")
 
 
@@ -91,11 +92,14 @@ class Agent:
     def of(cls, text: str, most: float | None = None) -> Agent:
         """The agent that a user names: a recipe, a recipe with a model, or a command.
 
-        `most` is what one run may cost, in dollars; agents that take a limit are told.
+        A name of its own may stand in front, as in `fast=claude:haiku`. `most` is what one run may
+        cost, in dollars; agents that take a limit are told.
 
         >>> Agent.of("claude:haiku").model, Agent.of("./agent.sh --fast").command
         ('haiku', ('./agent.sh', '--fast'))
         """
+        if given := _NAMED.match(text):
+            return replace(cls.of(text[given.end() :], most), name=given[1])
         name, _, model = text.strip().partition(":")
         if name in RECIPES:
             return cls.of_recipe(RECIPES[name], model, most)
