@@ -14,7 +14,7 @@ import pytest
 from grv.testing import AgentStep, ScriptedAgent
 from support.attempts import cheats, killed, make_project, right, slow, wrong
 from support.commands import Ran, grv, here, refuses
-from support.repositories import git, state_of
+from support.user_repositories import git, state_of
 
 TASK = "task1"
 pytestmark = pytest.mark.slow
@@ -32,12 +32,12 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    return make_project(tmp_path / "project", [TASK])
+    return make_project(tmp_path / "project", [TASK], plain=True)
 
 
 def arguments(project: Path, *agents: ScriptedAgent, **options: object) -> list[str]:
-    verify = shlex.join([sys.executable, "-m", "pytest", "-q", f"tests/test_{TASK}.py"])
-    words = ["attempt", f"{project.parent}/{TASK}.md", "-C", str(project), "--verify", verify]
+    verify = options.pop("verify", "sh tests/check.sh")
+    words = ["attempt", f"{project.parent}/{TASK}.md", "-C", str(project), "--verify", str(verify)]
     for number, agent in enumerate(agents, 1):
         words += ["--agent", f"agent{number}={shlex.join(agent.command)}"]
     for name, value in options.items():
@@ -57,9 +57,8 @@ def branches(project: Path) -> list[str]:
 def test_the_first_attempt_that_passes_is_accepted_and_becomes_a_branch(
     project: Path, own_folder: Path
 ) -> None:
-    agent = scripted(
-        project, [wrong(TASK), cheats(TASK)["edits the tests"], right(TASK), wrong(TASK)]
-    )
+    edit = AgentStep(write={"tests/check.sh": "exit 0\n"}, dollars=0.1)
+    agent = scripted(project, [wrong(TASK), edit, right(TASK), wrong(TASK)])
     before = state_of(project)
     out = project.parent / "out.json"
 
@@ -77,7 +76,7 @@ def test_the_first_attempt_that_passes_is_accepted_and_becomes_a_branch(
     assert "return 1" in git(project, "show", f"grv/{TASK}/3:src/{TASK}.py")
     assert state_of(project) == before
     assert "attempt 3 is accepted; 3 attempts for 0.6 dollars" in ran.out
-    assert "attempt 1 (agent1) failed: tests failed: tests/test_task1.py::test_value[0]" in ran.err
+    assert "attempt 1 (agent1) failed: tests failed" in ran.err
     assert [path.name for path in own_folder.glob("grv-run-*")] == []
 
 
@@ -177,7 +176,7 @@ def test_slow_and_dying_agents_have_no_candidate(project: Path, own_folder: Path
     rows = json.loads(out.read_text())["attempts"]
     assert [row["verdict"] for row in rows] == ["no candidate", "no candidate", "accepted"]
     assert rows[0]["reason"] == "agent1: not done within 1 s"
-    assert rows[1]["reason"] == "agent1: exit status 137: Done. All tests pass."
+    assert rows[1]["reason"] == "agent1: exit status 137"
     assert list(own_folder.glob("grv-run-*")) == []
 
 

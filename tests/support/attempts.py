@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grv.testing import AgentStep
-from support.repositories import make_repository
+from support.user_repositories import make_repository
 
 TASKS = tuple(f"task{number}" for number in range(1, 13))
 _WRONG = "def value():\n    return -1\n"
@@ -20,11 +20,18 @@ _CLAIM = "I have fixed it. All tests pass."
 _RESULTS = '<testsuites><testsuite tests="1" failures="0"/></testsuites>'
 
 
-def make_project(folder: Path, tasks: Sequence[str] = TASKS) -> Path:
-    """The repository; beside it a file for each task."""
+def make_project(folder: Path, tasks: Sequence[str] = TASKS, *, plain: bool = False) -> Path:
+    """The repository; beside it a file for each task.
+
+    A plain one has a short script, tests/check.sh, instead of tests for pytest: it takes less time.
+    """
     files = {"pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["src"]\n'}
-    for number, task in enumerate(tasks, 1):
+    for task in tasks:
+        number = TASKS.index(task) + 1
         files[f"src/{task}.py"] = "def value():\n    raise NotImplementedError\n"
+        if plain:
+            files["tests/check.sh"] = f"grep -q 'return {number}$' src/{task}.py\n"
+            continue
         files[f"tests/test_{task}.py"] = (
             f"import pytest\n\nfrom {task} import value\n\n\n"
             f"@pytest.mark.parametrize('place', [0, 1])\ndef test_value(place):\n"

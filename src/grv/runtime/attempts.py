@@ -91,7 +91,7 @@ def attempt_rows(
     view = SearchView(entries)
     rows = []
     for candidate in view.candidates:
-        verdict, reason = _outcome(candidate)
+        verdict, reason = _outcome(candidate, numbers)
         usage = Usage.of(candidate.made.usage)
         meter = meters.get(candidate.generator, Meter())
         found = candidate.verdict
@@ -110,7 +110,7 @@ def attempt_rows(
     return sorted(rows, key=lambda row: row.number)
 
 
-def _outcome(candidate: RecordedCandidate) -> tuple[str, str]:
+def _outcome(candidate: RecordedCandidate, numbers: Mapping[int, int]) -> tuple[str, str]:
     """What became of an attempt, and why."""
     if candidate.dropped:
         return "no candidate", candidate.made.broken
@@ -120,8 +120,8 @@ def _outcome(candidate: RecordedCandidate) -> tuple[str, str]:
         return _VERDICTS[candidate.verdict.verdict], reason_of(candidate.verdict)
     if candidate.waiting:
         return "waiting for a person", ""
-    if candidate.passed is False:
-        return "failed", f"equal to candidate {candidate.label_from}"
+    if candidate.passed is False and candidate.label_from is not None:
+        return "failed", f"equal to attempt {numbers[candidate.label_from]}"
     return "not verified", ""
 
 

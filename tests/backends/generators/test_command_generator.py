@@ -21,7 +21,7 @@ from grv.backends.generators.command import Agent, CommandGenerator
 from grv.backends.generators.recipes import RECIPES
 from grv.own_code import allow
 from grv.testing import AgentStep, GeneratorContract, ScriptedAgent
-from support.repositories import git, make_repository, state_of
+from support.user_repositories import git, make_repository, state_of
 
 pytestmark = pytest.mark.slow
 

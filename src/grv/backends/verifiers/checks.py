@@ -548,6 +548,7 @@ _REPO = (
     "readable",
     "writable",
     "image",
+    "test_patch",
 )
 _SQL = ("engine", "schema", "databases", "reference", "variants", "tolerance")
 _CONTAINS = ("contains_all", "contains_any", "contains_none")

@@ -22,19 +22,29 @@ from ....core.values import Verdict
 from ....files import shown
 from ....text import checksum
 from ...protocols import Finding, Problem, Stage, Usage
-from ...sandbox.limits import RunLimits
+from ...sandbox.limits import CONTAINERS, RunLimits
 from ..checks import WholeTextCheck
 from ..languages.toolchains import NotInstalled
 from ..programs.findings import clean, failed
 from ..worker_pair import WorkerPair
 from . import control
 from .changes import Changes, NewFile, apply
+from .containers import Container, check_image
 from .diffs import Unreadable, read
 from .git import Repository
 from .jailed import Ran, run_in_jail
 from .protection import Protection, test_file
 from .results import WHOLE, Results, TestEnd, read_reports
-from .runners import IN_PROCESS, RESULTS, RUNNERS, RunnerCommand, completed, runner_command
+from .runners import (
+    IN_PROCESS,
+    RESULTS,
+    RUNNERS,
+    RunnerCommand,
+    completed,
+    container_command,
+    python_of,
+    runner_command,
+)
 from .workspace import WORKSPACES, Workspace, write
 
 LIMITS = RunLimits(seconds=300.0, memory_mb=4096, output_mb=16.0, files_mb=512, threads=512)
@@ -62,6 +72,7 @@ class RepoSettings:
         readable: folders that the tests may read, besides the copy.
         writable: whether the tests may write to their copy.
         image: the container's image; "" for none.
+        test_patch: a diff that adds tests to the commit; "" for none.
     """
 
     repository: str
@@ -77,6 +88,7 @@ class RepoSettings:
     readable: tuple[str, ...] = ()
     writable: bool = False
     image: str = ""
+    test_patch: str = ""
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -157,8 +169,18 @@ class RepoCheck(WholeTextCheck):
 
     def _workspace(self) -> Any:
         settings = self.settings
-        name = (self._repository.folder, settings.commit, settings.setup, settings.image)
-        return WORKSPACES.use(name, lambda: Workspace(self._repository, settings.commit))
+        name = (
+            self._repository.folder,
+            settings.commit,
+            settings.setup,
+            settings.image,
+            settings.test_patch,
+        )
+
+        def make() -> Workspace:
+            return Workspace(self._repository, settings.commit, settings.test_patch)
+
+        return WORKSPACES.use(name, make)
 
     def worst_seconds(self) -> float:
         """How long one verification may run."""
@@ -194,12 +216,15 @@ class _Trial:
         self._settings = check.settings
         self._workspace = workspace
         self._pair = pair
+        self._container = _container(check.settings, pair)
         self.stages: list[Stage] = []
         self.seconds = 0.0
 
     @property
     def isolation(self) -> str:
         """What confines the tests."""
+        if self._container is not None:
+            return str(self._container)
         return str(self._pair.tools.in_force)
 
     def finding(self, changes: Changes) -> Finding:
@@ -251,6 +276,8 @@ class _Trial:
             return known
 
     def _command(self, runner: str, argv: Sequence[str], tests: Sequence[str]) -> RunnerCommand:
+        if self._container is not None:
+            return container_command(runner, argv, tests)
         return runner_command(runner, argv, tests, frozenset(self._workspace.files.paths))
 
     def _run(
@@ -277,18 +304,30 @@ class _Trial:
         self, command: RunnerCommand, folder: Path, *, writable: bool, runner: str
     ) -> tuple[Ran, Results]:
         secret = secrets.token_bytes(32)
-        source = os.path.realpath(self._settings.repository)
-        ran = run_in_jail(
-            self._pair.tools,
-            command,
-            folder,
-            secret=secret,
-            source=source,
-            readable=self._settings.readable,
-            writable=writable,
-            limits=self._check.limits,
-            reads_results=self._settings.reads_results and runner == self._settings.runner,
-        )
+        reads_results = self._settings.reads_results and runner == self._settings.runner
+        if self._container is not None:
+            ran = self._container.run(
+                command.python,
+                {"stops": False, "required": [], **command.job},
+                folder,
+                secret=secret,
+                writable=writable,
+                limits=self._check.limits,
+                reads_results=reads_results,
+                is_called_off=self._pair.is_called_off,
+            )
+        else:
+            ran = run_in_jail(
+                self._pair.tools,
+                command,
+                folder,
+                secret=secret,
+                source=self._settings.repository,
+                readable=self._settings.readable,
+                writable=writable,
+                limits=self._check.limits,
+                reads_results=reads_results,
+            )
         results = read_reports(ran.errors, secret)
         if results.missing:
             raise _NotJudged(f"not installed: {results.missing}")
@@ -296,7 +335,6 @@ class _Trial:
             raise _NotJudged(ran.problem)
         if not results.started:
             raise _NotJudged(f"the tests could not start: {ran.problem or _said(ran)}")
-        reads_results = self._settings.reads_results and runner == self._settings.runner
         return ran, completed(results, runner, ran.printed, reads_results)
 
     def _note_stages(self, results: Results) -> None:
@@ -378,6 +416,18 @@ class _Trial:
 _MISSING = TestEnd("missing")
 
 
+def _container(settings: RepoSettings, pair: WorkerPair) -> Container | None:
+    """Where the tests run, if the check names an image."""
+    if not settings.image:
+        return None
+    if pair.isolation not in CONTAINERS:
+        raise UsageError(
+            f"the check names the image {shown(settings.image)}: give --isolation podman, docker or"
+            " gvisor"
+        )
+    return Container(pair.isolation, settings.image)
+
+
 def _wanted(required: Sequence[str], before: Results | None) -> dict[str, tuple[str, ...]]:
     """How each test may end that must be there."""
     if before is None:
@@ -450,6 +500,8 @@ def settings_of(record: Mapping[str, Any]) -> RepoSettings:
     writable = record.get("writable", False)
     if not isinstance(writable, bool):
         raise UsageError(f"writable must be true or false, not {shown(writable)}")
+    if record.get("image") is not None:
+        check_image(_text(record, "image"))
     found = Repository(repository)
     settings = RepoSettings(
         repository=str(found.folder),
@@ -459,11 +511,10 @@ def settings_of(record: Mapping[str, Any]) -> RepoSettings:
         setup=_setup(record),
         writable=writable,
         image=_text(record, "image", ""),
+        test_patch=_text(record, "test_patch", ""),
         **lists,
     )
     if runner in IN_PROCESS:
-        from .runners import python_of
-
         python_of(runner, settings.command)
     return settings
 

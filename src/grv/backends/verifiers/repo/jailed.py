@@ -15,7 +15,7 @@ from . import inside
 from .inside import MARK
 from .runners import RESULTS, RunnerCommand
 
-_PROGRAM = "inside.py"
+PROGRAM = "inside.py"
 _SOURCE = Path(inside.__file__)
 
 
@@ -79,11 +79,11 @@ def run_in_jail(
         (*command.grants.executable, root),
         (*command.grants.writable, *((root,) if writable else ())),
     )
-    argv = (command.python, "-I", "-B", f"{{work}}/{_PROGRAM}")
+    argv = (command.python, "-I", "-B", f"{{work}}/{PROGRAM}")
     step = Step(argv, grants, command.environment, folder=root)
     results = worker.path("work", RESULTS) if reads_results else ""
     stdin = order(command, root, secret=secret, source=source, results=results)
-    files = {_PROGRAM: program()}
+    files = {PROGRAM: program()}
     with worker.step("command", step, limits, files=files, stdin=stdin, clears=True) as run:
         status = wait(run)
         output = bytes(run.output)

@@ -68,6 +68,20 @@ def runner_command(
     return _with_command(own.tool, own.grants, argv, paths)
 
 
+def container_command(runner: str, command: Sequence[str], tests: Sequence[str]) -> RunnerCommand:
+    """How a runner starts in a container, whose image has all programs."""
+    if runner not in IN_PROCESS:
+        argv = argv_of(runner, command, tests)
+        return RunnerCommand("python3", {"runner": "command", "argv": argv}, Grants())
+    _, arguments = python_of(runner, command)
+    program = command[0] if command else "python3"
+    is_python = _PYTHON.fullmatch(os.path.basename(program)) is not None
+    python = program if is_python else "python3"
+    return RunnerCommand(
+        python, {"runner": runner, "arguments": arguments, "tests": [*tests]}, Grants()
+    )
+
+
 def argv_of(runner: str, command: Sequence[str], tests: Sequence[str]) -> list[str]:
     """The command line of a runner that is a process of its own."""
     match runner:

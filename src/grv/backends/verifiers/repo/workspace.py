@@ -22,8 +22,8 @@ from pathlib import Path
 from ....core.errors import UsageError
 from ...sandbox import scratch
 from ..command import process_folder
-from .changes import Changes, NewFile
-from .diffs import Unreadable
+from .changes import Changes, NewFile, apply
+from .diffs import Unreadable, read
 from .git import Entry, Repository
 
 _KEPT = 4  # commits on disk that nobody uses
@@ -70,9 +70,14 @@ class Workspace:
         ready: the folder that copies are made of: the same, with what `setup` has added.
         facts: what checks have found out about it, by a name of theirs.
         lock: held by whoever sets it up or finds out such a fact.
+
+    Args:
+        repository: where the commit is.
+        commit: its full name.
+        test_patch: a diff that adds tests to the commit; "" for none.
     """
 
-    def __init__(self, repository: Repository, commit: str) -> None:
+    def __init__(self, repository: Repository, commit: str, test_patch: str = "") -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="repo-", dir=process_folder()))
         self.pristine = self.folder / "commit"
         self.ready = self.pristine
@@ -81,6 +86,11 @@ class Workspace:
         entries = repository.entries(commit)
         self.pristine.mkdir()
         _write_commit(repository, entries, self.pristine)
+        if test_patch:
+            try:
+                _add_tests(test_patch, entries, self.pristine)
+            except Unreadable as exc:
+                raise UsageError(f"test_patch does not apply: {exc}") from None
         self.files = CommitFiles(entries, self.pristine)
         self._stamps = stamps(self.ready)
 
@@ -142,6 +152,16 @@ def _write_commit(repository: Repository, entries: dict[str, Entry], target: Pat
         descriptor = os.open(place, flags, 0o555 if entry.mode == "100755" else 0o444)
         with open(descriptor, "wb") as file:
             file.write(content)
+
+
+def _add_tests(test_patch: str, entries: dict[str, Entry], folder: Path) -> None:
+    changes = apply(read(test_patch), CommitFiles(entries, folder))
+    for path, file in changes.files.items():
+        write(folder, path, file)
+        if file is None:
+            del entries[path]
+        else:
+            entries[path] = Entry("100755" if file.mode == 0o755 else "100644", file.digest)
 
 
 def write(target: Path, path: str, file: NewFile | None, *, writable: bool = False) -> None:
