@@ -178,8 +178,8 @@ def test_slow_and_dying_agents_have_no_candidate(project: Path, own_folder: Path
     assert ran.code == 0, ran.err
     rows = json.loads(out.read_text())["attempts"]
     assert [row["verdict"] for row in rows] == ["no candidate", "no candidate", "accepted"]
-    assert rows[0]["reason"] == "agent1: not done within 1 s"
-    assert rows[1]["reason"] == "agent1: exit status 137"
+    assert rows[0]["reason"] == "not done within 1 s"
+    assert rows[1]["reason"] == "exit status 137"
     assert list(own_folder.glob("grv-run-*")) == []
 
 

@@ -46,7 +46,7 @@ def arguments(project: Path, task: str, agent: ScriptedAgent, policy: str) -> li
     words = ["attempt", f"{place}/{task}.md", "-C", str(project), "--verify", verify]
     words += ["--agent", f"agent={shlex.join(agent.command)}", "--attempt-timeout", "4"]
     words += ["--policy", policy, "--budget", "20usd", "--most", "0.5usd"]
-    return [*words, "--out", f"{place}/{task}.json", "--ledger", f"{place}/{task}.ledger"]
+    return [*words, "--out", f"{place}/{task}.result", "--ledger", f"{place}/{task}.ledger"]
 
 
 def check_accepted(
@@ -57,7 +57,7 @@ def check_accepted(
     A policy that works in rounds may ask for several attempts at once.
     """
     assert ran.code == 0, ran.out + ran.err
-    result = json.loads((project.parent / f"{task}.json").read_text())
+    result = json.loads((project.parent / f"{task}.result").read_text())
     accepted = [row["number"] for row in result["attempts"] if row["verdict"] == "accepted"]
     assert accepted == [result["accepted"]]
     changed = git(project, "diff", "--name-only", "main", result["branch"])
@@ -65,6 +65,7 @@ def check_accepted(
     (text,) = right(task).write.values()
     place = f"{result['branch']}:src/{task}.py"
     assert f"{git(project, 'show', place)}\n" == text
+    assert result["branch"] == f"grv/{task}/{result['accepted']}"
     if not is_in_rounds:
         assert len(result["attempts"]) == len(steps)  # nothing is tried after the right one
 
