@@ -94,9 +94,10 @@ class SearchRecord(SearchView):
     def costs_of_verifying(self, meter: Meter) -> dict[int, float | None]:
         """For each candidate with a verdict, the measured cost of the verification that gave it."""
         verified = {id: id for id in self.found} | self.verdicts_from()
-        return {id: self._cost_of_verifying(meter, other) for id, other in verified.items()}
+        return {id: self.cost_of_verifying(meter, other) for id, other in verified.items()}
 
-    def _cost_of_verifying(self, meter: Meter, id: int) -> float | None:
+    def cost_of_verifying(self, meter: Meter, id: int) -> float | None:
+        """The measured cost of a candidate's own verification; None if it is unknown."""
         found = self.found.get(id)
         if found is None or found.shared:
             return 0.0
@@ -130,6 +131,12 @@ class SearchRecord(SearchView):
         reason = "the process died before there was a result"
         dead = self.tally.in_flight - self.tally.in_batch
         return [Settled(call, (id,), 0.0, reason) for call, id in sorted(dead)]
+
+    @property
+    def place(self) -> str:
+        """Where the ledger is, as commands name it; LEDGER if it has no place."""
+        ledger = None if self._writer is None else self._writer.ledger
+        return getattr(ledger, "path", "LEDGER")
 
     async def write(self, *entries: Entry, caps: Caps = NO_CAPS) -> None:
         """Write entries, and use them once they are durable."""

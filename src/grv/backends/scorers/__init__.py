@@ -127,9 +127,29 @@ SCORERS = table(
         ),
         ScorerEntry("length", "shorter candidates first", _class(".length", "LengthScorer")),
         ScorerEntry(
+<<<<<<< HEAD
             "claim",
             "whether the agent that made it says that the tests pass",
             _class(".claim", "ClaimScorer"),
+=======
+            "diff-size", "diffs with fewer lines first", _class(".diffs", "DiffScorer", "size")
+        ),
+        ScorerEntry(
+            "diff-files", "diffs of fewer files first", _class(".diffs", "DiffScorer", "files")
+        ),
+        ScorerEntry(
+            "diff-tests", "diffs that touch no test first", _class(".diffs", "DiffScorer", "tests")
+        ),
+        ScorerEntry(
+            "diff-applies",
+            "diffs that fit their repository first",
+            _class(".diffs", "DiffScorer", "applies"),
+        ),
+        ScorerEntry(
+            "diff-compiles",
+            "diffs that fit and whose files can be parsed first",
+            _class(".diffs", "DiffScorer", "compiles"),
+>>>>>>> repo
         ),
         ScorerEntry(
             "judge:MODEL",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ...options import Family, option
 from ..sandbox.limits import Isolation, RunLimits
+from .suite import TestOrder
 
 if TYPE_CHECKING:
     from .pool import CheckVerifier
@@ -38,6 +39,8 @@ class Verification(Family):
         >>> grv.verifiers.Verification(workers=2).workers
         2
     """
+
+    TITLE: ClassVar[str] = "Verification"
 
     workers: int | None = option(
         None, "Programs run at once.", least=1, most=1024, shown="one per processor"
@@ -72,6 +75,12 @@ class Verification(Family):
         " lack the function, texts without an answer.",
     )
 
+    order_tests: TestOrder = option(
+        TestOrder.LEARNED,
+        "Order of the tests of a check: file, or learned, which runs those first that have refuted"
+        " most candidates of the problem per cost. The verdict is the same.",
+    )
+
     engine: EngineName = option(EngineName.LOCAL, ENGINE_HELP)
 
     wrong: float = option(
@@ -97,7 +106,12 @@ class Verification(Family):
         if self.engine is EngineName.RAY:
             from ..cluster.engine import RayEngine
 
-            engine = RayEngine(workers=self.workers, isolation=self.isolation, limits=self.limits)
+            engine = RayEngine(
+                workers=self.workers,
+                isolation=self.isolation,
+                limits=self.limits,
+                order_tests=self.order_tests,
+            )
         return CheckVerifier(
             engine=engine,
             workers=self.workers,
@@ -106,6 +120,7 @@ class Verification(Family):
             store=store,
             allow_commands=self.allow_commands,
             refute=self.refute,
+            order_tests=self.order_tests,
             wrong=self.wrong,
             decides=decides,
             published=published,
