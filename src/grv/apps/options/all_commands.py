@@ -55,7 +55,7 @@ COMMANDS: Mapping[str, Command] = {
 # How `grv --help` lists them.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Start here": ("demo", "solve", "compare", "doctor"),
-    "Run": ("serve", "collect", "verify", "calibrate", "problems"),
+    "Run": ("attempt", "serve", "collect", "verify", "calibrate", "problems"),
     "Look": ("dashboard", "review", "runs", "report"),
     "Study": ("convert", "learn", "oracle", "simulate", "shells", "star", "theory"),
 }

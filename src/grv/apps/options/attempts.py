@@ -65,6 +65,7 @@ class AttemptOptions(Family):
         "The most that all attempts may cost, in dollars, as in 5usd.",
         metavar="USD",
         parse=parse_budget,
+        essential=True,
     )
     most: float | None = option(
         None,
@@ -109,7 +110,7 @@ class AttemptOptions(Family):
     score: str = option(
         "claim",
         "What ranks attempts that are not verified yet, as in grv solve --score: claim, length,"
-        " judge:MODEL, trained:LEDGER and others.",
+        " diff-size, judge:MODEL, trained:LEDGER and others.",
         metavar="SPEC",
         code=True,
     )
@@ -124,6 +125,7 @@ class AttemptOptions(Family):
         False,
         "Apply the accepted diff to the working tree. Without it, the diff is left as a branch.",
         "--apply",
+        essential=True,
     )
     keep: bool = option(False, "Keep the folders of the attempts, and print them.", "--keep")
     ledger: str | None = option(

@@ -20,13 +20,8 @@ from ...backends.verifiers.options import Verification
 from ...core.errors import UsageError
 from ...core.values import Measured
 from ...options import Family, option
-<<<<<<< HEAD
 from ...own_code import FORM, is_code, is_command, load
-from ...parsing import Dollars, FromPrices, parse_cascade
-=======
-from ...own_code import FORM, is_code, load
 from ...parsing import Dollars, FromPrices, parse_cascade, written_costs
->>>>>>> repo
 from ...runtime.options import Calls, Spending
 from ..console import status
 

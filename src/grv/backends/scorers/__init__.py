@@ -127,11 +127,11 @@ SCORERS = table(
         ),
         ScorerEntry("length", "shorter candidates first", _class(".length", "LengthScorer")),
         ScorerEntry(
-<<<<<<< HEAD
             "claim",
             "whether the agent that made it says that the tests pass",
             _class(".claim", "ClaimScorer"),
-=======
+        ),
+        ScorerEntry(
             "diff-size", "diffs with fewer lines first", _class(".diffs", "DiffScorer", "size")
         ),
         ScorerEntry(
@@ -149,7 +149,6 @@ SCORERS = table(
             "diff-compiles",
             "diffs that fit and whose files can be parsed first",
             _class(".diffs", "DiffScorer", "compiles"),
->>>>>>> repo
         ),
         ScorerEntry(
             "judge:MODEL",
