@@ -60,6 +60,17 @@ class AttemptOptions(Family):
     image: str | None = option(
         None, "Run the tests in a container of this image; see --isolation.", metavar="IMAGE"
     )
+    agent_image: str | None = option(
+        None,
+        "Run the agents in containers of this image, with podman or docker: they see their copy of"
+        " the repository, the network, and the variables of --agent-env.",
+        metavar="IMAGE",
+    )
+    agent_env: tuple[str, ...] = option(
+        (),
+        "A variable that agents in containers may see, such as ANTHROPIC_API_KEY. Repeatable.",
+        metavar="NAME",
+    )
     budget: float = option(
         math.inf,
         "The most that all attempts may cost, in dollars, as in 5usd.",
