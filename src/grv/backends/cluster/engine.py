@@ -78,7 +78,7 @@ class RayEngine:
         settings = NodeSettings(
             isolation, limits or RunLimits(), attempts, os.getcwd(), order_tests
         )
-        self.isolation = isolation
+        self.isolation = isolation.of_processes
         self._numbers = itertools.count()
         self._here = LocalEngine(processors(), isolation, attempts)
         with contextlib.ExitStack() as opening:
