@@ -1,10 +1,10 @@
 """Scorers: cheap numbers that rank candidates.
 
 `Auto` is the default: log-probabilities, or else a score that is trained on the run's own verdicts.
-`Logprob`, `Length` and `Diff` cost nothing. `Judge` asks a chat model, `Reward` a reward model.
-`Trained` is fitted to the verdicts of earlier searches. A function of the problem and a text that
-returns a number is a scorer too, and so is any object with the method `score` of the protocol
-`Scorer`.
+`Logprob`, `Length`, `Diff` and `Claim` cost nothing. `Judge` asks a chat model, `Reward` a reward
+model. `Trained` is fitted to the verdicts of earlier searches. A function of the problem and a
+text that returns a number is a scorer too, and so is any object with the method `score` of the
+protocol `Scorer`.
 
     >>> import grv
     >>> grv.scorers.Logprob("sum")
@@ -13,6 +13,7 @@ returns a number is a scorer too, and so is any object with the method `score` o
 
 from .backends.protocols import Score, Scorer
 from .backends.scorers.auto import AutoScorer as Auto
+from .backends.scorers.claim import ClaimScorer as Claim
 from .backends.scorers.diffs import DiffScorer as Diff
 from .backends.scorers.judge import JudgeScorer as Judge
 from .backends.scorers.length import LengthScorer as Length
@@ -25,6 +26,7 @@ from .core.errors import ScorerError
 
 __all__ = [
     "Auto",
+    "Claim",
     "Diff",
     "Judge",
     "Length",

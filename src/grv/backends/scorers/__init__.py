@@ -127,6 +127,11 @@ SCORERS = table(
         ),
         ScorerEntry("length", "shorter candidates first", _class(".length", "LengthScorer")),
         ScorerEntry(
+            "claim",
+            "whether the agent that made it says that the tests pass",
+            _class(".claim", "ClaimScorer"),
+        ),
+        ScorerEntry(
             "diff-size", "diffs with fewer lines first", _class(".diffs", "DiffScorer", "size")
         ),
         ScorerEntry(
