@@ -64,9 +64,9 @@ NOT_RUN = {
         "needs batches; tests/apps/test_solve_batches.py"
     ),
     "grv convert runs/": "needs inspect_ai; tests/logs/test_foreign_writers.py",
-    "grv convert predictions_1": "needs predictions; tests/backends/repo/test_swe_bench.py",
-    "grv convert answers.jsonl --predictions": "needs diffs; tests/backends/repo/test_swe_bench.py",
-    "grv problems swe-bench": "needs clones; tests/backends/repo/test_swe_bench.py",
+    "grv convert predictions_1": "needs predictions; tests/backends/verifiers/repo",
+    "grv convert answers.jsonl --predictions": "needs diffs; tests/backends/verifiers/repo",
+    "grv problems swe-bench": "needs clones; tests/backends/verifiers/repo",
     "grv convert samples_gsm8k": "needs samples; tests/logs/test_formats.py",
     "grv compare otis_aime_pool.parquet": "needs a log that is not in the repository",
     "grv report --job paper/": "needs logs that are not in the repository",
