@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from grv.ledger import open_ledger
+from grv.runtime.attempts import mean_dollars
 from grv.serve import Desk
 from grv.testing import AgentStep, ScriptedAgent
 from support.attempts import killed, make_project, right, slow, wrong
@@ -81,6 +82,8 @@ def test_the_first_attempt_that_passes_is_accepted_and_becomes_a_branch(
     assert "attempt 3 is accepted; 3 attempts for 0.6 dollars" in ran.out
     assert "attempt 1 (agent1) failed: tests failed" in ran.err
     assert [path.name for path in own_folder.glob("grv-run-*")] == []
+    with closing(open_ledger(str(project / ".git" / "grv" / "attempts.ledger"))) as ledger:
+        assert mean_dollars(ledger) == {"agent:agent1": pytest.approx(0.2)}
 
 
 def test_the_same_command_runs_nothing_again_and_applies(project: Path) -> None:
@@ -178,6 +181,7 @@ def test_slow_and_dying_agents_have_no_candidate(project: Path, own_folder: Path
     assert ran.code == 0, ran.err
     rows = json.loads(out.read_text())["attempts"]
     assert [row["verdict"] for row in rows] == ["no candidate", "no candidate", "accepted"]
+    assert "dropped as broken" not in ran.err
     assert rows[0]["reason"] == "not done within 1 s"
     assert rows[1]["reason"] == "exit status 137"
     assert list(own_folder.glob("grv-run-*")) == []
