@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import tempfile
 import time
@@ -159,6 +160,29 @@ def test_the_number_of_attempts_is_a_limit_also_when_continued(project: Path) ->
     assert (first.code, again.code, more.code) == (1, 1, 0)
     assert "no attempt was accepted (exhausted" in first.out
     assert len(agent.runs) == 3
+
+
+def test_a_higher_budget_continues_the_same_search(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in = ScriptedAgent(tmp_path, [wrong(TASK), right(TASK)], form="claude")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    claude = programs / "claude"
+    claude.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/words\n{shlex.join(stand_in.command)}\n')
+    claude.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    words = [*arguments(project), "--agent", "claude", "--budget"]
+
+    first = here(*words, "0.25usd", "--most", "0.2usd")
+    second = here(*words, "5usd")
+
+    assert (first.code, second.code) == (1, 0)
+    assert len(stand_in.runs) == 2
+    lines = (tmp_path / "words").read_text().splitlines()
+    assert "--max-budget-usd 0.2" in lines[0]
+    assert "--max-budget-usd 1" in lines[1]
+    assert "attempt 2 is accepted; 2 attempts for 0.5 dollars" in second.out
 
 
 def test_equal_diffs_are_verified_once(project: Path) -> None:
