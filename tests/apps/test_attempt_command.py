@@ -16,7 +16,7 @@ import pytest
 from grv.ledger import open_ledger
 from grv.runtime.attempts import mean_dollars
 from grv.serve import Desk
-from grv.testing import AgentStep, ScriptedAgent
+from grv.testing import AgentStep, FakeOpenai, ScriptedAgent
 from support.attempts import killed, make_project, right, slow, wrong
 from support.commands import Ran, ended, grv, here, refuses, start
 from support.user_repositories import git, state_of
@@ -233,6 +233,33 @@ def test_several_agents_are_a_portfolio_and_the_cheap_one_starts(project: Path) 
     rows = json.loads(out.read_text())["attempts"]
     assert rows[0]["agent"] == "agent2"
     assert rows[-1] == rows[-1] | {"agent": "agent1", "verdict": "accepted"}
+
+
+def test_a_judge_scores_diffs_and_is_paid_for(project: Path) -> None:
+    agent = scripted(project, [wrong(TASK), right(TASK)])
+    out = project.parent / "out.json"
+    prices = {"prompt": 100.0, "completion": 100.0}
+    with FakeOpenai(lambda prompt, index: "7", says_cost=True, prices=prices) as server:
+        words = arguments(project, agent, budget="5usd", out=out, score="judge:openai:fake")
+
+        ran = here(*words, "--score-url", server.url)
+
+    assert ran.code == 0, ran.err
+    rows = json.loads(out.read_text())["attempts"]
+    assert [row["score"] is None for row in rows] == [False, False]
+    with closing(open_ledger(str(project / ".git" / "grv" / "attempts.ledger"))) as ledger:
+        (summary,) = ledger.searches()
+    assert summary.paid > 0.5
+
+
+def test_a_score_may_be_trained_on_the_own_ledger(project: Path) -> None:
+    agent = scripted(project, [wrong(TASK), right(TASK)])
+    ledger = project.parent / "own.ledger"
+    words = arguments(project, agent, attempts=3, ledger=ledger, score=f"trained:{ledger}")
+
+    ran = here(*words)
+
+    assert ran.code == 0, ran.err
 
 
 def test_a_person_decides_after_the_tests(project: Path) -> None:
