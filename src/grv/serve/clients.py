@@ -89,6 +89,11 @@ class Clients:
         """Whether clients need a key."""
         return self._clients is not None
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all clients."""
+        return [ANYONE.name] if self._clients is None else [each.name for each in self._clients]
+
     @classmethod
     def load(cls, path: str | None, profiles: Sequence[str] | None) -> Clients:
         """Read a file of clients; None is no file. Without profiles, any may be named."""

@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, Command] = {
     "solve": Command("solve:solve", "Find a verified answer to each problem, live."),
     "collect": Command("collect:collect", "Make a log of candidates, scores and verdicts, live."),
     "serve": Command("serve:serve", "Serve verified completions to every OpenAI client."),
+    "mcp": Command("mcp:mcp", "Give agents verdicts and verified answers, as tools of MCP."),
     "dashboard": Command("dashboard:dashboard", "Watch a ledger in a browser."),
     "review": Command("review:review", "Give verdicts on candidates that wait for a person."),
     "runs": Command("runs:runs", "Read a ledger of live runs."),
