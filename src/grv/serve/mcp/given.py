@@ -104,6 +104,12 @@ def _only_verifying(costs: Costs) -> Costs:
     return replace(costs, generate=costs.verify * _FREE, score=0.0)
 
 
+def without_given(request: CompletionRequest, bill: Mapping[str, Any]) -> dict[str, Any]:
+    """The bill without the given candidate, which nobody generated."""
+    free = bill["generated"] * request.config.costs.candidate
+    return {**bill, "generated": 0, "cost": max(0.0, bill["cost"] - free)}
+
+
 def finding_on_given(ledger: TableLedger, request: CompletionRequest) -> Finding | None:
     """What is on record about the given candidate; None if it has no verdict."""
     conditions = request.config.conditions(request.problem)

@@ -31,7 +31,7 @@ from ..fields import only, record
 from ..profiles import Profile, profile_named
 from ..searches import RunningSearch, Searches
 from ..states import state_of
-from .given import finding_on_given, parse_given
+from .given import finding_on_given, parse_given, without_given
 
 _LEAST_PAUSE = 0.2  # seconds between two reports of progress
 _THREADS = 4  # that parse arguments or read the ledger
@@ -240,6 +240,7 @@ class Tools:
             "verdict": None if finding is None else finding.verdict.value,
             "reason": solution.message if finding is None else finding.reason,
             **found,
+            "bill": without_given(request, found["bill"]),
             "evidence": evidence_of(finding, request.check),
         }
 
