@@ -1,4 +1,4 @@
-"""The tools, called by the official client in this process: results, errors, money, hostile input."""
+"""The tools, called by the official client in this process: results, errors, money."""
 
 from __future__ import annotations
 
@@ -151,9 +151,6 @@ def test_without_a_verified_answer_there_is_no_answer(offer: Offer) -> None:
     assert found["answer"] is None
     assert found["message"].startswith("no verified answer")
     assert found["bill"]["cost"] <= 50
-    best = offer.talk("solve", problem="And this?", check=check, require="best", budget=9)
-    assert best["answer"] is not None
-    assert best["verified"] is False
 
 
 @pytest.mark.parametrize(
@@ -207,8 +204,9 @@ def test_what_a_client_may_spend_is_in_force(offers: Offers) -> None:
     offer = offers(RIGHT)
     poor = ServeClient("poor", budget=15)
     rich = ServeClient("rich", budget=1000)
-    assert offer.talk("verify", poor, candidate=RIGHT, check=MATH)["verdict"] == "passed"
-    said = offer.talk("verify", poor, candidate="It is \\boxed{40}", check=MATH)
+    check = {"kind": "math", "answer": "77"}  # no other test has its verdicts
+    assert offer.talk("verify", poor, candidate="\\boxed{77}", check=check)["verdict"] == "passed"
+    said = offer.talk("verify", poor, candidate="\\boxed{78}", check=check)
     assert said == "the account's budget does not pay for another step"
     assert offer.ledger.possibly_paid("poor") == 10
     found = offer.talk("verify", rich, candidate=RIGHT, check=MATH)
