@@ -27,7 +27,7 @@ async def over_stdio(
     words = ["-m", "grv", "mcp", folder / "job.toml", "--ledger", folder / "ledger", *more]
     parameters = StdioServerParameters(command=sys.executable, args=[str(word) for word in words])
     transport = stdio_client(parameters, errors or sys.stderr)
-    async with Client(transport, mode=mode) as client:  # type: ignore[arg-type]
+    async with Client(transport, mode=mode) as client:
         yield client
 
 
@@ -46,7 +46,7 @@ async def over_http(
     own = {**({"authorization": f"Bearer {key}"} if key else {}), **(headers or {})}
     async with httpx2.AsyncClient(headers=own, timeout=60) as http:
         transport = streamable_http_client(server.url, http_client=http)
-        async with Client(transport, mode=mode) as client:  # type: ignore[arg-type]
+        async with Client(transport, mode=mode) as client:
             yield client
 
 

@@ -342,8 +342,5 @@ async def work(folder: Path, count: int, what: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(
-        json.dumps(
-            anyio.run(work, Path(sys.argv[1]), int(sys.argv[2]), *(sys.argv[3:] or ["requests"]))
-        )
-    )
+    folder, number, what = (*sys.argv[1:], "requests")[:3]
+    print(json.dumps(anyio.run(work, Path(folder), int(number), what)))

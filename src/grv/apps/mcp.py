@@ -100,7 +100,7 @@ def mcp(
 def need_mcp() -> None:
     """Refuse to start without the packages of the protocol."""
     try:
-        import mcp.server.lowlevel
+        import mcp.server.lowlevel  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise UsageError(f"grv mcp needs the package mcp: {installing('mcp')}") from error
