@@ -140,7 +140,7 @@ def test_compare_and_report_say_what_early_stopping_would_have_saved(tmp_path: P
     rows = json.loads((tmp_path / "table.json").read_text())["rows"]
     cost = {row["policy"]: row["cost"] for row in rows}
     # All five attempts of both solvable tasks cost 2 dollars; stopping at the first pass, 0.81.
-    assert cost["fixed(5,5)"] == pytest.approx(2.0, abs=0.02)
+    assert cost["fixed(5, 5)"] == pytest.approx(2.0, abs=0.02)
     assert cost["verify-all"] == pytest.approx(0.81, abs=0.02)
     page = tmp_path / "report.html"
     ran = here("report", log, *measured, "--jobs", 1, "-o", page)

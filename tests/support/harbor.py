@@ -45,7 +45,7 @@ def trial_result(
 
 def write_trial(job: Path, result: dict[str, Any]) -> Path:
     """The folder of a trial, with the files that Harbor leaves there."""
-    folder = job / result["trial_name"]
+    folder = job / str(result["trial_name"])
     for name in ("agent", "verifier", "artifacts"):
         (folder / name).mkdir(parents=True)
     (folder / "result.json").write_text(json.dumps(result, indent=4))
