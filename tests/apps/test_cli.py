@@ -148,6 +148,17 @@ def test_every_command_is_in_one_group_of_the_help(capsys: pytest.CaptureFixture
     assert out.index("Start here:") < out.index("  solve ") < out.index("Study:")
 
 
+def test_the_help_of_solve_begins_with_what_is_essential(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = shown(capsys, "solve", "--help")
+    sections = re.findall(r"^([A-Z][a-z ]+):$", out, re.MULTILINE)
+    assert sections[:4] == ["Arguments", "Essential", "Options", "Models and scores"]
+    essential = out[out.index("\nEssential:") : out.index("\nOptions:")]
+    flags = ("--generator", "--out", "--base-url", "--costs", "--budget", "--total-budget")
+    assert all(f"{flag} " in essential for flag in flags)
+
+
 @pytest.mark.parametrize("group", ["runs", "theory"])
 def test_a_group_without_a_command_shows_its_help(
     group: str, capsys: pytest.CaptureFixture[str]

@@ -21,6 +21,7 @@ from ..options import did_you_mean
 from ..own_code import blamed, raised
 from ..text import visible
 from .options.all_commands import COMMANDS, GROUPS
+from .options.command import Sections
 
 _VERSION = f"grv {__version__}"
 _HELP = (
@@ -72,7 +73,7 @@ def application(names: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
         if isinstance(loaded, typer.Typer):
             app.add_typer(loaded, name=name)
         else:
-            app.command(name, short_help=command.summary)(loaded)
+            app.command(name, short_help=command.summary, cls=Sections)(loaded)
     app.callback(invoke_without_command=True)(_root)
     return app
 
