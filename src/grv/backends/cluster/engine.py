@@ -73,7 +73,7 @@ class RayEngine:
         tell: Callable[[str], None] | None = None,
     ) -> None:
         settings = NodeSettings(isolation, limits or RunLimits(), attempts, os.getcwd())
-        self.isolation = isolation
+        self.isolation = isolation.of_processes
         self._numbers = itertools.count()
         self._here = LocalEngine(processors(), isolation, attempts)
         with contextlib.ExitStack() as opening:

@@ -516,6 +516,12 @@ def _runs_command(record: Mapping[str, Any]) -> str:
     return f"runs the command {shown(record.get('argv'))} with your rights"
 
 
+def _reads_repository(record: Mapping[str, Any]) -> str:
+    from .repo.check import outside
+
+    return outside(record)
+
+
 def _calls_server(record: Mapping[str, Any]) -> str:
     return f"sends candidates to {shown_address(str(record.get('url')))}"
 
@@ -528,6 +534,22 @@ def _asks_model(record: Mapping[str, Any]) -> str:
 _JUDGE = ("model", "votes", "url", "rubric", "reference", "temperature")
 _PROOF = ("system", "theory", "statement", "axioms")
 _SCHEMA = ("schema", "fields", "tolerance")
+_REPO = (
+    "repository",
+    "commit",
+    "runner",
+    "command",
+    "results",
+    "tests",
+    "fail_to_pass",
+    "pass_to_pass",
+    "protect",
+    "setup",
+    "readable",
+    "writable",
+    "image",
+    "test_patch",
+)
 _SQL = ("engine", "schema", "databases", "reference", "variants", "tolerance")
 _CONTAINS = ("contains_all", "contains_any", "contains_none")
 _TEXT = ("equals", *_CONTAINS, "matches", "number", "tolerance", "normalise")
@@ -578,6 +600,7 @@ KINDS: Mapping[str, CheckKind] = {
     "judge": text_check(".judge", "JudgeCheck", *_JUDGE, outside=_asks_model),
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
     "proof": limited_check(".proofs.check", "ProofCheck", *_PROOF, for_guests=True, reads=()),
+    "repo": text_check(".repo.check", "RepoCheck", *_REPO, reads=(), outside=_reads_repository),
     "run": program_check(_run, not_for_guests=("source", "build", "run")),
     "schema": limited_check(".schema", "SchemaCheck", *_SCHEMA, for_guests=True, reads=()),
     "sql": limited_check(

@@ -117,7 +117,7 @@ class LocalEngine:
         if workers < 1 or attempts < 1:
             raise UsageError("workers and attempts must be at least 1")
         self.workers = self.slots = workers
-        self.isolation = isolation
+        self.isolation = isolation.of_processes
         self._attempts = attempts
         self._free: queue.LifoQueue[WorkerPair] = queue.LifoQueue()
         self.pairs = [WorkerPair(isolation) for _ in range(workers)]

@@ -47,7 +47,8 @@ class Verification(Family):
     isolation: Isolation = option(
         Isolation.JAIL,
         "How this machine is protected from programs: jail needs Landlock and seccomp, strict also"
-        " every namespace, unsafe gives programs your rights.",
+        " every namespace, unsafe gives programs your rights. podman, docker and gvisor are the"
+        " jail, with a container for checks that name an image.",
     )
     timeout: float = option(
         10.0,
