@@ -235,7 +235,7 @@ def test_every_run_has_a_new_container_without_network_or_rights(
 
 def test_without_containers_and_without_consent_it_says_so_in_one_line(tmp_path: Path) -> None:
     made = task(tmp_path)
-    line = {"problem": "fix", "prompt": "", "candidates": [RIGHT]}
+    line: dict[str, object] = {"problem": "fix", "prompt": "", "candidates": [RIGHT]}
     line["check"] = {"kind": "harbor", "task": str(made), "image": "localhost/fix:1"}
     path = tmp_path / "candidates.jsonl"
     path.write_text(json.dumps(line) + "\n")
