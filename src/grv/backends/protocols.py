@@ -149,7 +149,8 @@ class Draft:
     `broken` says why the text cannot be kept; then it is empty. Such a candidate is paid for, and
     neither scored, verified nor returned. `reasoning` is what the model thought before its answer,
     where its server says it apart; it is neither scored, verified nor recorded. `is_cut` says that
-    the text ends where its tokens ran out.
+    the text ends where its tokens ran out. `log` is the log of the run that made it, if a program
+    did: it is recorded, and scorers may read it.
 
     Examples:
         >>> import grv
@@ -163,6 +164,7 @@ class Draft:
     broken: str = ""
     reasoning: str = field(default="", repr=False, compare=False)
     is_cut: bool = field(default=False, repr=False, compare=False)
+    log: str = field(default="", repr=False, compare=False)
 
 
 LARGEST_SCORE = 1e100

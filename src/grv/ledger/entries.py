@@ -121,7 +121,10 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A draft arrived; `broken` says why it has no text, if the text could not be kept."""
+    """A draft arrived; `broken` says why it has no text, if the text could not be kept.
+
+    `log` is the log of the run that made it, if a program did.
+    """
 
     candidate: int
     text: str
@@ -129,6 +132,7 @@ class Made:
     usage: Data = field(default_factory=dict)
     generator: str = ""
     broken: str = ""
+    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +239,7 @@ _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args
 # Fields that format 1 did not have, with their defaults.
 _ADDED: dict[str, Any] = {
     **dict.fromkeys(("prompt", "check", "account", "prior", "scorer"), ""),
-    **dict.fromkeys(("generator", "broken", "reviewer", "note"), ""),
+    **dict.fromkeys(("generator", "broken", "log", "reviewer", "note"), ""),
     **{
         "batch": {},
         "reserved": 0.0,

@@ -251,7 +251,7 @@ class Executor:
     def draft(self, candidate: int) -> Draft:
         """A recorded draft."""
         made = self.record.made[candidate]
-        return Draft(made.text, made.logprobs, Usage.of(made.usage), made.broken)
+        return Draft(made.text, made.logprobs, Usage.of(made.usage), made.broken, log=made.log)
 
     async def _generate(self, wanted: Sequence[int]) -> Generated:
         record = self.record
@@ -636,7 +636,7 @@ class Executor:
 def _made(id: int, draft: Draft, generator: str) -> Made:
     """The entry of a draft. The text of a broken one is in no file."""
     text = "" if draft.broken else draft.text
-    return Made(id, text, draft.logprobs, draft.usage.as_data(), generator, draft.broken)
+    return Made(id, text, draft.logprobs, draft.usage.as_data(), generator, draft.broken, draft.log)
 
 
 def _within(draft: Draft, longest: int) -> Draft:
@@ -645,4 +645,4 @@ def _within(draft: Draft, longest: int) -> Draft:
     if draft.broken or size <= longest:
         return draft
     broken = f"{size:,} characters or tokens, and --longest-candidate is {longest:,}"
-    return Draft("", None, draft.usage, broken)
+    return Draft("", None, draft.usage, broken, log=draft.log)

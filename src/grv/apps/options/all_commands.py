@@ -31,6 +31,7 @@ class Command:
 COMMANDS: Mapping[str, Command] = {
     "demo": Command("demo:demo", "Watch a small language model solve a dozen problems."),
     "solve": Command("solve:solve", "Find a verified answer to each problem, live."),
+    "attempt": Command("attempt:attempt", "Have coding agents try a task until its tests pass."),
     "collect": Command("collect:collect", "Make a log of candidates, scores and verdicts, live."),
     "serve": Command("serve:serve", "Serve verified completions to every OpenAI client."),
     "mcp": Command("mcp:mcp", "Give agents verdicts and verified answers, as tools of MCP."),

@@ -20,7 +20,7 @@ from ...backends.verifiers.options import Verification
 from ...core.errors import UsageError
 from ...core.values import Measured
 from ...options import Family, option
-from ...own_code import FORM, is_code, load
+from ...own_code import FORM, is_code, is_command, load
 from ...parsing import Dollars, FromPrices, parse_cascade
 from ...runtime.options import Calls, Spending
 from ..console import status
@@ -92,7 +92,7 @@ class BackendOptions(Family):
         from ...backends.by_name import named
 
         code: dict[str, Any] = {}
-        if is_code(self.models.generator):
+        if is_code(self.models.generator) or is_command(self.models.generator):
             code["generator"] = named(self.models.generator)
         if self.verifier is not None:
             code["verifier"] = named(self.verifier)

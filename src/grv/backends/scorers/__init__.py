@@ -127,6 +127,11 @@ SCORERS = table(
         ),
         ScorerEntry("length", "shorter candidates first", _class(".length", "LengthScorer")),
         ScorerEntry(
+            "claim",
+            "whether the agent that made it says that the tests pass",
+            _class(".claim", "ClaimScorer"),
+        ),
+        ScorerEntry(
             "judge:MODEL",
             "a chat model asked whether an answer is right; or judge:anthropic:MODEL and so on",
             _judge,
