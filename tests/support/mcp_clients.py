@@ -72,9 +72,9 @@ def http(server: Server, talk: Talk, key: str = "", mode: str = "auto") -> None:
     anyio.run(work)
 
 
-async def call(client: Client, name: str, progress: Any = None, **arguments: Any) -> Any:
+async def call(client: Client, tool: str, progress: Any = None, /, **arguments: Any) -> Any:
     """The data that a tool returns; its error as text."""
-    result = await client.call_tool(name, arguments, progress_callback=progress)
+    result = await client.call_tool(tool, arguments, progress_callback=progress)
     if result.is_error:
         return result.content[0].text  # type: ignore[union-attr]
     return result.structured_content

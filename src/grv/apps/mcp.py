@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,19 +12,20 @@ from ..core.errors import UsageError, installing
 from ..options import option
 from ..runtime.options import Calls
 from .console import say
+from .mcp_attempts import Attempting, attempts_of
 from .options.command import command
 from .options.serving import ProfileOptions, Serving, check_profiles, profiles_of
 from .serve import address_of, check_serving, connections_of, door_of, tell_outage
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import BinaryIO
 
     from ..ledger.tables import TableLedger
     from ..serve.clients import Clients
     from ..serve.events import Events
-    from ..serve.mcp.tools import Tools
+    from ..serve.mcp.tools import Attempts, Tools
     from ..serve.profiles import Profile
 
 
@@ -32,6 +34,7 @@ def mcp(
     profiles: list[ProfileOptions],
     serving: Serving,
     calls: Calls,
+    attempting: Attempting,
     job: str | None = option(
         None,
         "A job file: one profile, named after its generator, or tables [profiles.NAME].",
@@ -62,6 +65,14 @@ def mcp(
     grv mcp job.toml --ledger agent.ledger --total-budget 20000
     grv mcp job.toml --ledger agent.ledger --http --port 8002 --clients clients.toml
 
+    With --repository, the tool attempt has the agents that you name work on that repository until
+    its tests pass. They run with your rights, so it needs --allow-commands, and a client of --http
+    needs attempts = true in the file of clients.
+
+    \b
+    grv mcp job.toml --ledger agent.ledger --allow-commands --repository . \\
+        --verify 'pytest -q' --agent claude --attempt-budget 2usd --attempt-total 20usd
+
     Over standard input and output, the program that starts grv is the only client. Over HTTP, other
     machines need --clients FILE.
     """
@@ -74,6 +85,8 @@ def mcp(
             "--clients needs --http: over standard input and output, the program that starts grv is"
             " the only client"
         )
+    if attempting.repository is not None:
+        attempting.check(allowed=any(each.verification.allow_commands for each in profiles))
     with ExitStack() as stack:
         streams = None
         if not http:
@@ -92,7 +105,9 @@ def mcp(
         reader = stack.enter_context(closing(open_ledger(serving.ledger, read_only=True)))
         total = profiles[0].spending.total_budget
         events = Events()
-        first = _run(made, clients, ledger, reader, total, serving, events, listening, streams)
+        attempts = stack.enter_context(attempts_of(attempting, serving.ledger))
+        server = _ServerParts(made, clients, ledger, reader, total, serving, events, attempts)
+        first = _run(server, listening, streams)
     if first == signal.SIGINT:
         raise KeyboardInterrupt
 
@@ -106,14 +121,22 @@ def need_mcp() -> None:
         raise UsageError(f"grv mcp needs the package mcp: {installing('mcp')}") from error
 
 
+@dataclass(frozen=True)
+class _ServerParts:
+    """What a server is made of."""
+
+    profiles: Mapping[str, Profile]
+    clients: Clients
+    ledger: TableLedger
+    reader: TableLedger
+    total: float
+    serving: Serving
+    events: Events
+    attempts: Attempts | None
+
+
 def _run(
-    profiles: Mapping[str, Profile],
-    clients: Clients,
-    ledger: TableLedger,
-    reader: TableLedger,
-    total: float,
-    serving: Serving,
-    events: Events,
+    parts: _ServerParts,
     listening: socket.socket | None,
     streams: tuple[BinaryIO, BinaryIO] | None,
 ) -> int:
@@ -123,47 +146,52 @@ def _run(
     from ..serve.searches import Searches, ServerBounds
 
     async def work() -> int:
+        serving = parts.serving
+        events = parts.events
+        known = parts.clients.known
         bounds = ServerBounds(serving.searches, serving.queue)
-        searches = Searches(ledger, total, bounds, events, detailed=not clients.known)
-        for name, profile in profiles.items():
+        searches = Searches(parts.ledger, parts.total, bounds, events, detailed=not known)
+        for name, profile in parts.profiles.items():
             profile.caller.outages.tell = partial(tell_outage, events, name)
-        longest = int(serving.request_mb * (1 << 20))
-        tools = Tools(profiles, searches, reader, total, longest, clients.known)
+        tools = Tools(
+            parts.profiles,
+            searches,
+            parts.reader,
+            parts.total,
+            int(serving.request_mb * (1 << 20)),
+            known,
+            parts.attempts,
+        )
         try:
             if streams is not None:
                 from ..serve.mcp.stdio import serve_stdio
 
-                events("serving", profiles=[*profiles], ledger=str(ledger.path))
+                events("serving", profiles=[*parts.profiles], ledger=str(parts.ledger.path))
                 return await serve_stdio(tools, searches, events, streams)
             assert listening is not None
-            return await _serve_http(tools, clients, serving, events, listening, [*profiles])
+            return await _serve_http(parts, tools, listening)
         finally:
-            for profile in profiles.values():
+            for profile in parts.profiles.values():
                 await profile.backends.aclose()
 
     return anyio.run(work)
 
 
-async def _serve_http(
-    tools: Tools,
-    clients: Clients,
-    serving: Serving,
-    events: Events,
-    listening: socket.socket,
-    names: Sequence[str],
-) -> int:
+async def _serve_http(parts: _ServerParts, tools: Tools, listening: socket.socket) -> int:
     from ..serve.mcp.http import PATH, McpApplication
     from ..serve.server import run
 
-    app = McpApplication(tools, clients, door_of(serving, clients), events, serving.slow)
+    serving = parts.serving
+    door = door_of(serving, parts.clients)
+    app = McpApplication(tools, parts.clients, door, parts.events, serving.slow)
     address = f"{address_of(listening)}{PATH}"
-    say(f"{address} offers {', '.join(names)}; the ledger is {tools.searches.ledger.path}")
-    events("listening", address=address, profiles=[*names])
+    say(f"{address} offers {', '.join(parts.profiles)}; the ledger is {parts.ledger.path}")
+    parts.events("listening", address=address, profiles=[*parts.profiles])
     return await run(
         app,
         app,
         listening,
-        events,
+        parts.events,
         slow=serving.slow,
         grace=serving.grace,
         connections=connections_of(serving),

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
@@ -22,12 +23,13 @@ from ...backends.verifiers.checks import DATA_KINDS
 from ...ledger.tables import TableLedger
 from ...runtime.budget import ACCOUNT_SPENT, TOTAL_SPENT
 from ...runtime.solution import FAILED, Solution
+from ...text import checksum
 from ..clients import Client
 from ..completions.requests import GRV, LONGEST_WAIT, CompletionRequest, parse_request
 from ..completions.responses import evidence_of, found_of, text_of
 from ..door import parse_body
 from ..errors import ApiError, wrong
-from ..fields import only, record
+from ..fields import number, only, record
 from ..profiles import Profile, profile_named
 from ..searches import RunningSearch, Searches
 from ..states import state_of
@@ -39,8 +41,41 @@ _SAMPLING = ("temperature", "top_p", "max_tokens", "seed", "stop")
 _SOLVE = ("problem", "model", *GRV, *_SAMPLING)
 _VERIFY = ("candidate", "check", "problem", "model", "budget", "deadline")
 _STATUS = ("search",)
+_ATTEMPT = ("task", "name", "budget", "deadline")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_LONGEST_TASK = 100_000  # characters
 
 Report = Callable[[float, str], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class AttemptCall:
+    """A call of the tool `attempt`.
+
+    Attributes:
+        name: the name of the task, for branches.
+        task: its text.
+        budget: the most dollars that it may cost.
+        deadline: seconds after which it ends.
+    """
+
+    name: str
+    task: str
+    budget: float
+    deadline: float
+
+
+class Attempts(Protocol):
+    """Has agents work on the server's repository, which the operator named."""
+
+    @property
+    def budget(self) -> float:
+        """The most dollars of one call."""
+
+    async def __call__(self, call: AttemptCall, report: Report) -> dict[str, Any]:
+        """What came of a task, as JSON data."""
+
+
 Properties = Mapping[str, Mapping[str, Any]]
 
 
@@ -93,6 +128,26 @@ _DEADLINE = {
     " continues it later, and pays for nothing twice.",
 }
 _MODEL = {"type": "string", "description": "Which of the server's models; see the tool status."}
+
+
+_ATTEMPT_CARD = ToolCard(
+    "attempt",
+    "Have agents change the repository until its tests pass",
+    "Have the coding agents of this server try a task in its repository. Each attempt works in a"
+    " fresh copy; the tests as they were before decide, in a sandbox. The accepted diff is returned"
+    " and left as a branch; nothing is applied.",
+    {
+        "task": {"type": "string", "description": "What to do, whole, for an agent."},
+        "name": {
+            "type": "string",
+            "pattern": f"^{_NAME.pattern}$",
+            "description": "A name for the branches; the same name and task continue.",
+        },
+        "budget": {"type": "number", "description": "The most dollars that it may cost."},
+        "deadline": {"type": "number", "description": "Seconds after which it ends."},
+    },
+    ("task",),
+)
 
 
 def cards(profiles: Mapping[str, Profile]) -> list[ToolCard]:
@@ -158,6 +213,7 @@ class Tools:
         total: the most that all clients together may spend.
         longest: the most bytes of the arguments of a call.
         known: whether clients need a key. Then they learn no addresses.
+        attempts: runs agents; None if the operator named no repository.
     """
 
     profiles: Mapping[str, Profile]
@@ -166,6 +222,7 @@ class Tools:
     total: float = math.inf
     longest: int = 4 << 20
     known: bool = False
+    attempts: Attempts | None = None
     _threads: anyio.CapacityLimiter = field(
         init=False, default_factory=lambda: anyio.CapacityLimiter(_THREADS)
     )
@@ -177,7 +234,8 @@ class Tools:
 
     def cards(self, client: Client) -> list[ToolCard]:
         """The tools of a client."""
-        return cards(self.allowed(client))
+        may_attempt = self.attempts is not None and client.attempts
+        return [*cards(self.allowed(client)), *([_ATTEMPT_CARD] if may_attempt else [])]
 
     async def call(self, name: str, arguments: Any, client: Client, report: Report) -> Any:
         """The result of a call, as JSON data; an ApiError says what is wrong with it.
@@ -195,6 +253,8 @@ class Tools:
                     return await self._solve(given, client, arrived, report)
                 case "status":
                     return await self._status(given, client)
+                case "attempt" if self.attempts is not None and client.attempts:
+                    return await self._attempt(self.attempts, given, report)
         except ApiError as error:
             raise _in_arguments(error) from error
         raise ApiError(404, f"there is no tool {name[:80]!r}", code="not_found")
@@ -289,6 +349,26 @@ class Tools:
         spent = solution.message in (ACCOUNT_SPENT, TOTAL_SPENT)
         if solution.outcome == FAILED or (spent and not solution.verified):
             text_of(request, solution, detailed=not self.known)
+
+    async def _attempt(
+        self, attempts: Attempts, given: Mapping[str, Any], report: Report
+    ) -> dict[str, Any]:
+        only(given, "", _ATTEMPT)
+        task = given.get("task")
+        if not isinstance(task, str) or not task.strip() or len(task) > _LONGEST_TASK:
+            raise wrong("task", f"must be a text of at most {_LONGEST_TASK:,} characters")
+        name = given.get("name", f"task-{checksum(task)[:8]}")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise wrong("name", "must be up to 40 small letters, digits and -")
+        budget = number(given, "budget", least=0, most=attempts.budget)
+        deadline = number(given, "deadline", least=1e-3, most=LONGEST_WAIT)
+        call = AttemptCall(
+            name,
+            task,
+            attempts.budget if budget is None else budget,
+            math.inf if deadline is None else deadline,
+        )
+        return await attempts(call, report)
 
     async def _status(self, given: Mapping[str, Any], client: Client) -> dict[str, Any]:
         only(given, "", _STATUS)
