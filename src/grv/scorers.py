@@ -1,7 +1,8 @@
 """Scorers: cheap numbers that rank candidates.
 
 `Auto` is the default: log-probabilities, or else a score that is trained on the run's own verdicts.
-`Logprob`, `Length` and `Claim` cost nothing. `Judge` asks a chat model, `Reward` a reward model.
+`Logprob`, `Length`, `Claim` and `Diff` cost nothing. `Judge` asks a chat model, `Reward` a reward
+model.
 `Trained` is fitted to the verdicts of earlier searches. A function of the problem and a text that
 returns a number is a scorer too, and so is any object with the method `score` of the protocol
 `Scorer`.
@@ -14,6 +15,7 @@ returns a number is a scorer too, and so is any object with the method `score` o
 from .backends.protocols import Score, Scorer
 from .backends.scorers.auto import AutoScorer as Auto
 from .backends.scorers.claim import ClaimScorer as Claim
+from .backends.scorers.diffs import DiffScorer as Diff
 from .backends.scorers.judge import JudgeScorer as Judge
 from .backends.scorers.length import LengthScorer as Length
 from .backends.scorers.logprob import LogprobScorer as Logprob
@@ -26,6 +28,7 @@ from .core.errors import ScorerError
 __all__ = [
     "Auto",
     "Claim",
+    "Diff",
     "Judge",
     "Length",
     "Logprob",

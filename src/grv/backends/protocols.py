@@ -406,6 +406,10 @@ class Verifier(Protocol):
 
     An attribute `reads_number: bool` may say that `verify` takes the keyword `number`: 1 for the
     candidate of a search that is verified first, and so on.
+    An attribute `reads_memory: bool` may say that `verify` takes the keyword `memory`, a
+    `StageMemory`: the stages that the candidate has passed before, which cost nothing now.
+    A method `recall(problem, findings)` may take the recorded findings of a problem, from which the
+    verifier learns which test to run first.
     A method `conditions(problem) -> Conditions` may say what verdicts depend on besides the text.
     A search then uses recorded verdicts only if they answer for these conditions.
 

@@ -5,7 +5,7 @@ The entries of a search have this order:
     Started
     Intended, Made..., Scored..., Told      a generation; each draft is written before it is scored
     Intended, ScoredAgain..., Told          second scores, if there is a cascade
-    Intended, Found..., Told                verifications; each verdict is written as it arrives
+    Intended, Staged..., Found..., Told     verifications; each verdict is written as it arrives
     ...
     Ended | Failed                          if this is missing, the search can be resumed
 
@@ -37,7 +37,7 @@ from typing import Any, Literal, get_args
 
 from ..conditions import Conditions
 from ..core.errors import LedgerError
-from ..core.values import CandidateId, Event, Generated, Rescored, Verdict, Verified
+from ..core.values import CandidateId, Costs, Event, Generated, Rescored, Verdict, Verified
 from ..files import DEEPEST, is_number, parse_json, shown, typed
 
 Call = Literal["generate", "score", "rescore", "verify"]
@@ -184,6 +184,27 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Staged:
+    """A candidate has passed a stage of its verification that was paid for; the next one begins.
+
+    If the process dies before the verdict, the next process does not pay for this stage again.
+
+    Attributes:
+        candidate: its number.
+        run: which stage it is, and in which of several verifications of the candidate.
+        stage: the stage, as evidence lists it.
+        evidence: what the stage found.
+        conditions: those under which it ran, if they are known.
+    """
+
+    candidate: int
+    run: str
+    stage: Data = field(default_factory=dict)
+    evidence: Data = field(default_factory=dict)
+    conditions: Conditions | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """The search was told this result of its last action; `why` is the reason of the action.
 
@@ -228,6 +249,7 @@ Entry = (
     | Made
     | Scored
     | ScoredAgain
+    | Staged
     | Found
     | Told
     | Ended
@@ -428,6 +450,24 @@ def last_start(entries: Iterable[Entry]) -> Started | None:
         if isinstance(entry, Started):
             started = entry
     return started
+
+
+def recorded_prices(costs: Costs) -> list[float]:
+    """A price list in the settings of a search: to generate, to verify, to score.
+
+    The price of a failure is the last, if it differs.
+    """
+    failure = [costs.failure] if costs.has_failure else []
+    return [costs.generate, costs.verify, costs.score, *failure]
+
+
+def price_list(about: Data) -> Costs | None:
+    """The price list in the settings of a search; None if there is none, or none that can be."""
+    try:
+        generate, verify, score, *failure = (float(each) for each in about["costs"])
+        return Costs(generate, verify, failure=next(iter(failure), None), score=score)
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def wanted_conditions(entries: Sequence[Entry]) -> Conditions | None:

@@ -302,7 +302,7 @@ class Meter:
         if not generate:
             return None
         verify = self.prices.of_call("verify", 0.0) or 0.0
-        return Costs(generate, max(verify, generate * _NEARLY_FREE), score)
+        return Costs(generate, max(verify, generate * _NEARLY_FREE), score=score)
 
     def _highest(self, call: Call, prompt: int, completion: int) -> float | None:
         """The most that a call with these tokens can cost; None if that is unknown."""

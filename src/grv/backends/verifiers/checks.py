@@ -34,6 +34,7 @@ from .programs.checks import (
 )
 from .programs.published import PUBLISHED, PublishedCheck, PublishedTest
 from .programs.syntax import LARGEST, parser_lock
+from .suite import Suite, TestOrder
 from .worker_pair import WorkerPair
 
 if TYPE_CHECKING:
@@ -96,6 +97,12 @@ class WholeTextCheck(abc.ABC):
     def erring(self) -> Erring | None:
         """That it errs, if it consists of checks that do."""
         return None
+
+    def suites(self) -> Iterator[Suite]:
+        """What orders its tests, if there are several; those of the checks in it too."""
+        suite = getattr(self, "suite", None)
+        if isinstance(suite, Suite):
+            yield suite
 
     def content(self) -> str:
         """A checksum of the files that the check uses; "" if it uses none."""
@@ -204,8 +211,18 @@ class _Record:
                 raise self.wrong(str(name), f"no such field{hint}")
 
 
-def parse_check(problem: Problem, defaults: RunLimits | None = None) -> Check:
-    """The check of a problem; `defaults` are the limits that the record does not set."""
+def parse_check(
+    problem: Problem,
+    defaults: RunLimits | None = None,
+    order_tests: TestOrder = TestOrder.LEARNED,
+) -> Check:
+    """The check of a problem.
+
+    Args:
+        problem: the problem, with the record of its check.
+        defaults: the limits that the record does not set.
+        order_tests: in which order its tests run.
+    """
     record = _Record(problem.check, f"problem {problem.id}, check")
     if wrong := misspelt(record.data, ("kind",)):
         raise record.wrong("", wrong)
@@ -223,6 +240,8 @@ def parse_check(problem: Problem, defaults: RunLimits | None = None) -> Check:
         raise record.wrong("", str(error)) from None
     bare = {name: value for name, value in record.data.items() if name not in ERROR_FIELDS}
     how = KINDS[kind].parse(_Record(bare, record.place), limits, problem)
+    for suite in how.suites():
+        suite.order_tests = order_tests
     if erring is None and isinstance(how, WholeTextCheck):
         erring = how.erring
     seen = "\n".join(getattr(problem, name) for name in KINDS[kind].reads)

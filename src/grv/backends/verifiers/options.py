@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...options import Family, option
 from ..sandbox.limits import Isolation, RunLimits
+from .suite import TestOrder
 
 if TYPE_CHECKING:
     from .pool import CheckVerifier
@@ -74,6 +75,12 @@ class Verification(Family):
         " lack the function, texts without an answer.",
     )
 
+    order_tests: TestOrder = option(
+        TestOrder.LEARNED,
+        "Order of the tests of a check: file, or learned, which runs those first that have refuted"
+        " most candidates of the problem per cost. The verdict is the same.",
+    )
+
     engine: EngineName = option(EngineName.LOCAL, ENGINE_HELP)
 
     wrong: float = option(
@@ -99,7 +106,12 @@ class Verification(Family):
         if self.engine is EngineName.RAY:
             from ..cluster.engine import RayEngine
 
-            engine = RayEngine(workers=self.workers, isolation=self.isolation, limits=self.limits)
+            engine = RayEngine(
+                workers=self.workers,
+                isolation=self.isolation,
+                limits=self.limits,
+                order_tests=self.order_tests,
+            )
         return CheckVerifier(
             engine=engine,
             workers=self.workers,
@@ -108,6 +120,7 @@ class Verification(Family):
             store=store,
             allow_commands=self.allow_commands,
             refute=self.refute,
+            order_tests=self.order_tests,
             wrong=self.wrong,
             decides=decides,
             published=published,

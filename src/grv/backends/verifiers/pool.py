@@ -32,6 +32,7 @@ from .human import HumanCheck
 from .known_findings import KnownFindings
 from .programs.findings import clean
 from .programs.published import PublishedCheck
+from .suite import StageMemory, TestOrder
 from .threads import Threads
 from .verdict_store import VerdictStore
 
@@ -65,6 +66,7 @@ class CheckVerifier:
         allow_commands: allow checks of kind "command", which are not confined, and "http". They are
             never allowed under strict isolation.
         refute: whether candidates that certainly fail are refuted without being verified.
+        order_tests: in which order the tests of a check run; no verdict depends on it.
         engine: where candidates are run; by default in processes of this machine. It has `workers`
             and `attempts` of its own, and is closed with the verifier.
         wrong: the probability of a wrong answer that a search accepts from a check that errs.
@@ -82,6 +84,7 @@ class CheckVerifier:
     """
 
     reads_number: ClassVar[bool] = True
+    reads_memory: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -93,6 +96,7 @@ class CheckVerifier:
         store: VerdictStore | None = None,
         allow_commands: bool = False,
         refute: bool = True,
+        order_tests: TestOrder = TestOrder.LEARNED,
         engine: Engine | None = None,
         wrong: float = 0.05,
         decides: bool = True,
@@ -105,6 +109,7 @@ class CheckVerifier:
         self._limits = limits or RunLimits()
         self._store = store
         self._refute = refute
+        self._order_tests = order_tests
         check_wrong(wrong)
         self._wrong = wrong
         self._decides = decides
@@ -133,7 +138,7 @@ class CheckVerifier:
         if check is not None and earlier == problem:
             return check
         check_allowed(problem, allowed=self._allow_commands, isolation=self._isolation)
-        check = parse_check(problem, self._limits)
+        check = parse_check(problem, self._limits, self._order_tests)
         if isinstance(check.how, PublishedCheck) and not self._published:
             raise UsageError(
                 f"problem {problem.id}, check.labels: published labels are for comparison with the"
@@ -172,13 +177,21 @@ class CheckVerifier:
             return None
         return None if reason is None else str(clean(reason))
 
-    async def verify(self, problem: Problem, draft: Draft, *, number: int = 1) -> Finding:
+    async def verify(
+        self,
+        problem: Problem,
+        draft: Draft,
+        *,
+        number: int = 1,
+        memory: StageMemory | None = None,
+    ) -> Finding:
         """The finding on a draft. A cancellation stops the program.
 
         `number` says the how manieth candidate of its search it is that is verified. The later it
-        comes, the more passes it needs if the check errs.
+        comes, the more passes it needs if the check errs. `memory` has the stages that the draft
+        has passed before; they are not paid for again.
         """
-        job = Job()
+        job = Job(memory=memory or StageMemory())
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text, number)
         try:
@@ -292,6 +305,14 @@ class CheckVerifier:
             return found
         judged = {"passes": passes, "candidate": number, "wrong_probability": self._wrong}
         return replace(found, evidence={**found.evidence, JUDGED: judged})
+
+    def recall(self, problem: Problem, findings: Iterable[Finding]) -> None:
+        """Start the order of a problem's tests from findings of an earlier run.
+
+        Without effect if this process has verified candidates of the problem.
+        """
+        for suite in self.prepare(problem).how.suites():
+            suite.recall([finding.stages for finding in findings])
 
     def forget(self) -> None:
         """Forget the findings of this process, so that a candidate is verified again."""

@@ -10,6 +10,7 @@ from ..sandbox.limits import Isolation, RunLimits
 from ..sandbox.run import Run, SandboxDied
 from ..sandbox.tool_worker import ToolWorker
 from ..sandbox.worker import Worker
+from .suite import StageMemory
 
 TEST_SECONDS = 10.0  # for the user's own test, in addition to the candidate's time
 
@@ -26,6 +27,7 @@ class WorkerPair:
         tools: builds and runs candidates in any language.
         checker: builds and runs what judges them. No candidate is ever in its box.
         is_called_off: set if what runs elsewhere must stop.
+        memory: the stages that the candidate in work has passed.
     """
 
     def __init__(self, isolation: Isolation = Isolation.JAIL) -> None:
@@ -36,6 +38,7 @@ class WorkerPair:
         self.test = Worker(level)
         self.tools = ToolWorker(level)
         self.checker = ToolWorker(level)
+        self.memory = StageMemory()
         self._spare: Run | None = None  # a process for the next test
         self._spare_mb = 0
         self._ending = contextlib.ExitStack()

@@ -88,9 +88,9 @@ def values_of(rows: Sequence[Row], name: str | float) -> np.ndarray[Any, np.dtyp
 
 
 def prices_of(costs: Cell) -> tuple[float, float] | None:
-    """The two prices of a price list; None for measured costs."""
+    """The prices of a candidate and of a verification; None for measured costs."""
     try:
-        generate, verify = (float(part) for part in str(costs).split(","))
+        generate, verify, *_ = (float(part) for part in str(costs).split(","))
     except ValueError:
         return None
     return generate, verify

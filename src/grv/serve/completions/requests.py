@@ -21,7 +21,7 @@ from ...core.errors import UsageError
 from ...core.search import Policy
 from ...core.values import Costs, Measured
 from ...files import shown
-from ...parsing import parse_costs
+from ...parsing import list_of_prices, parse_costs
 from ...policies import spec
 from ...runtime.config import SearchConfig
 from ...text import checksum
@@ -254,18 +254,21 @@ def _policy(given: Any) -> Policy:
 
 def _costs(given: Any, least: Costs) -> Costs:
     """The costs of a request. Lower ones would make its budget, and the total, say less."""
-    text = ",".join(map(str, given[:3])) if isinstance(given, list) else str(given)
+    text = ",".join(map(str, given[:4])) if isinstance(given, list) else str(given)
     if len(text) > _LONGEST_NAME:
-        raise wrong("grv.costs", "give two numbers, as in 1,10")
+        raise wrong("grv.costs", "give two or three numbers, as in 1,10 or 1,10,2")
     try:
         costs = parse_costs(text)
     except UsageError as error:
         raise wrong("grv.costs", str(error)) from error
     if isinstance(least, Measured):
-        return Measured(costs.generate, costs.verify)  # a first guess: what is paid is measured
-    if costs.generate < least.generate or costs.verify < least.verify:
-        raise wrong("grv.costs", f"must be at least {least.generate:g},{least.verify:g}")
-    return Costs(costs.generate, costs.verify, least.score)
+        # a first guess: what is paid is measured
+        return Measured(costs.generate, costs.verify, failure=costs.failure)
+    lower = [costs.generate < least.generate, costs.verify < least.verify]
+    if any(lower) or costs.failure < least.failure:
+        allowed = [least.generate, *list_of_prices(least)[1:]]
+        raise wrong("grv.costs", f"must be at least {','.join(f'{each:g}' for each in allowed)}")
+    return Costs(costs.generate, costs.verify, failure=costs.failure, score=least.score)
 
 
 def _require(asked: Mapping[str, Any], profile: Profile) -> Require:

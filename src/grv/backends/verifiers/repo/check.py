@@ -24,6 +24,7 @@ from ....text import checksum
 from ...protocols import Finding, Problem, Stage, Usage
 from ...sandbox.limits import CONTAINERS, RunLimits
 from ..checks import WholeTextCheck
+from ..command import process_folder
 from ..languages.toolchains import NotInstalled
 from ..programs.findings import clean, failed
 from ..worker_pair import WorkerPair
@@ -343,7 +344,8 @@ class _Trial:
         }
         for file, seconds in results.seconds_by_file().items():
             verdict = Verdict.FAILED if file in failing else Verdict.PASSED
-            self.stages.append(Stage(file, verdict, seconds))
+            measured = self.seconds if file == WHOLE else seconds
+            self.stages.append(Stage(file, verdict, measured))
 
     def _problem(self, ran: Ran, results: Results, before: Results | None) -> Finding | None:
         """Why a candidate fails; None if it may pass."""
@@ -376,6 +378,8 @@ class _Trial:
         files: dict[str, NewFile] = {}
         names: dict[str, frozenset[str]] = {}
         for path in self._test_files(results):
+            if path in changes.files:
+                continue
             file = self._workspace.files.file(path)
             text, found = control.rewritten(path, file.content.decode("utf-8", "replace"))
             if found:
@@ -400,17 +404,17 @@ class _Trial:
         return Finding(Verdict.PASSED, "", evidence)
 
     def _test_files(self, results: Results) -> list[str]:
-        """The files of the tests that ran, as far as the commit has them."""
-        named = [test_file(name) for name in (*self._settings.files, *results.tests)]
+        """The files of the tests that ran, as far as the commit has them.
+
+        A command whose tests the record does not name may run any of them, or none.
+        """
+        settings = self._settings
+        named = [test_file(name) for name in (*settings.files, *results.tests)]
         files = self._workspace.files
         found = [path for path in dict.fromkeys(named) if files.kind(path) == "file"]
-        if found:
+        if found or settings.runner not in ("go", "cargo"):
             return found
-        places = self._check.protection.tests
-        below = [path for path in files.paths if any(path.startswith(f"{p}/") for p in places)]
-        if below or places:
-            return below
-        return [path for path in files.paths if self._check.protection.covers(path)]
+        return [path for path in files.paths if path.endswith(("_test.go", ".rs"))]
 
 
 _MISSING = TestEnd("missing")
@@ -450,31 +454,34 @@ def _said(ran: Ran) -> str:
 
 def outside(record: Mapping[str, Any]) -> str:
     """Which file or folder a check reads that is not below the current one; "" if none."""
-    named = [record.get("repository")]
-    for name in ("readable", "command"):
-        value = record.get(name, [])
-        listed = value if isinstance(value, list) else []
-        named += listed if name == "readable" else listed[:1]
-    here = Path.cwd().resolve()
+    repository = record.get("repository")
+    readable = record.get("readable", [])
+    command = record.get("command", [])
+    named = [repository, *(readable if isinstance(readable, list) else [])]
+    here = [Path.cwd().resolve(), Path(process_folder()).resolve()]
     for path in named:
-        if not isinstance(path, str) or (path == named[-1] and "/" not in path):
-            continue  # the parser says what is wrong; a program without a folder is on the path
-        for real in (Path(os.path.abspath(path)), Path(path).resolve()):
-            is_system = any(real.is_relative_to(place) for place in _SYSTEM)
-            if not real.is_relative_to(here) and not is_system:
-                break
-        else:
-            continue
-        if path in record.get("command", [])[:1] and _is_environment(path, here):
-            continue
-        return f"reads {shown(path)}, which is not below the current folder"
+        if isinstance(path, str) and not _is_below(Path(path).resolve(), here):
+            return f"reads {shown(path)}, which is not below the current folder"
+    program = command[0] if isinstance(command, list) and command else ""
+    if isinstance(program, str) and "/" in program and not record.get("image"):
+        # An interpreter of an environment is a link to one elsewhere: its place counts.
+        place = Path(os.path.abspath(program))
+        is_environment = (place.parent.parent / "pyvenv.cfg").is_file()
+        real = place.parent.resolve() / place.name if is_environment else place.resolve()
+        if not _is_below(real, here):
+            return f"runs {shown(program)}, which is not below the current folder"
+    if isinstance(repository, str) and os.path.isfile(os.path.join(repository, ".git")):
+        try:
+            objects = Repository(repository).common_folder
+        except UsageError:
+            return ""  # the parser says what is wrong
+        if not _is_below(objects, here):
+            return f"reads {shown(str(objects))}, which is not below the current folder"
     return ""
 
 
-def _is_environment(path: str, here: Path) -> bool:
-    """Whether a program is an interpreter in an environment below the current folder."""
-    place = Path(os.path.abspath(path))
-    return place.is_relative_to(here) and (place.parent.parent / "pyvenv.cfg").is_file()
+def _is_below(path: Path, places: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(place) for place in (*places, *map(Path, _SYSTEM)))
 
 
 def settings_of(record: Mapping[str, Any]) -> RepoSettings:

@@ -31,11 +31,12 @@ from .runners import RESULTS
 ROOT = "/testbed"  # where the copy is in a container, as in the images of SWE-bench
 _OWN = "/grv-inside"  # where `inside.py` is
 _NOT_STARTED = (125, 126, 127)  # exit codes of podman and docker for a container that did not start
-_GRACE = 30.0  # seconds for the start and the end of a container
+GRACE = 30.0  # seconds for the start and the end of a container
+_REMOVING_SECONDS = 60.0
 _OPEN_FILES = 1024
 _TICK = 0.05
 _QUESTION_SECONDS = 20.0
-_RUNTIMES: dict[Isolation, tuple[tuple[str, ...], ...]] = {
+RUNTIMES: dict[Isolation, tuple[tuple[str, ...], ...]] = {
     Isolation.PODMAN: ((), ("--runtime=runc",), ("--runtime=crun",)),
     Isolation.DOCKER: ((),),
     Isolation.GVISOR: (
@@ -63,11 +64,11 @@ def why_not(isolation: Isolation) -> str:
     name = engine_of(isolation)
     if shutil.which(name) is None:
         return f"{name} is not installed"
-    return _server_problem(name)
+    return server_problem(name)
 
 
 @functools.cache
-def _server_problem(name: str) -> str:
+def server_problem(name: str) -> str:
     """Why a program for containers does not work; docker needs a server."""
     try:
         done = subprocess.run(
@@ -207,7 +208,7 @@ class Container:
         name = (self._isolation, self._image)
         known = self._working.get(name)
         ran = Ran(b"", b"", "no runtime", is_machines_fault=True)
-        for runtime in _RUNTIMES[self._isolation] if known is None else (known,):
+        for runtime in RUNTIMES[self._isolation] if known is None else (known,):
             ran, code = _run(container, runtime, stdin, is_called_off)
             if code not in _NOT_STARTED:
                 self._working[name] = runtime
@@ -224,7 +225,7 @@ def _run(
     is_called_off: threading.Event | None,
 ) -> tuple[Ran, int]:
     limits = container.limits
-    deadline = time.monotonic() + limits.seconds + _GRACE
+    deadline = time.monotonic() + limits.seconds + GRACE
     problem = ""
     with (
         tempfile.TemporaryFile() as given,
@@ -281,7 +282,7 @@ def _ended(
                 subprocess.run(
                     removing,
                     capture_output=True,
-                    timeout=_GRACE,
+                    timeout=_REMOVING_SECONDS,
                     stdin=subprocess.DEVNULL,
                     check=False,
                 )

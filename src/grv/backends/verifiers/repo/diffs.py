@@ -27,11 +27,19 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """One place of a file that changes: its first line before, and its lines before and after."""
+    """One place of a file that changes.
+
+    Attributes:
+        start: its first line before.
+        old: its lines before.
+        new: its lines after.
+        changed: how many lines are added or removed.
+    """
 
     start: int
     old: tuple[bytes, ...]
     new: tuple[bytes, ...]
+    changed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +80,10 @@ def read(text: str) -> ReadCandidate:
     if len(text) > LARGEST:
         raise Unreadable(f"it has more than {LARGEST:,} characters")
     blocks = list(_fenced(text))
-    fenced = [block.text for block in blocks if block.info.lower() in _DIFFS]
-    if fenced:
-        return ReadCandidate(_changes("".join(fenced)), "diff in a fence")
-    if _has_diff(text):
-        return ReadCandidate(_changes(text), "diff")
+    if (given := _diff(text, blocks)) is not None:
+        return ReadCandidate(_changes(given[0]), given[1])
+    if any(not block.is_closed for block in blocks):
+        raise Unreadable("a fence is not closed")
     files = tuple(change for block in blocks for change in _whole_file(block))
     if not files:
         raise Unreadable("it has no diff, and no fence that names a file")
@@ -86,6 +93,26 @@ def read(text: str) -> ReadCandidate:
     return ReadCandidate(files, "whole files")
 
 
+def diff_in(text: str) -> str:
+    """The diff in a candidate's text, without what stands around its fence.
+
+    Raises:
+        Unreadable: there is none.
+    """
+    given = _diff(text, list(_fenced(text)))
+    if given is None:
+        raise Unreadable("it has no diff")
+    return given[0]
+
+
+def _diff(text: str, blocks: Sequence[_Block]) -> tuple[str, str] | None:
+    """The diff in a text, and how it was found; None if there is none."""
+    fenced = [block.text for block in blocks if block.info.lower() in _DIFFS]
+    if fenced:
+        return "".join(fenced), "diff in a fence"
+    return (text, "diff") if _has_diff(text) else None
+
+
 @dataclass(frozen=True, slots=True)
 class _Block:
     """A block between fences: what stands behind the opening one, its text, the line before."""
@@ -93,6 +120,7 @@ class _Block:
     info: str
     text: str
     before: str
+    is_closed: bool
 
 
 def _fenced(text: str) -> Iterator[_Block]:
@@ -109,10 +137,8 @@ def _fenced(text: str) -> Iterator[_Block]:
         end = index + 1
         while end < len(lines) and not closing.fullmatch(lines[end]):
             end += 1
-        if end == len(lines):
-            raise Unreadable("a fence is not closed")
         content = "".join(f"{line}\n" for line in lines[index + 1 : end])
-        yield _Block(opening["info"].strip(), content, before)
+        yield _Block(opening["info"].strip(), content, before, end < len(lines))
         before = ""
         index = end + 1
 
@@ -359,6 +385,7 @@ def _hunk(reader: _Lines, header: re.Match[str]) -> Hunk:
     old: list[bytes] = []
     new: list[bytes] = []
     sides: list[list[bytes]] = []  # those that the last line belongs to
+    changed = 0
     while len(old) < before or len(new) < after or reader.starts("\\"):
         if reader.at_end:
             raise Unreadable("a hunk is cut off, or its header counts wrong")
@@ -379,8 +406,9 @@ def _hunk(reader: _Lines, header: re.Match[str]) -> Hunk:
                 continue
             case _:
                 raise Unreadable("a hunk is cut off, or its header counts wrong")
+        changed += len(sides) == 1
         for side in sides:
             side.append(content)
         if len(old) > before or len(new) > after:
             raise Unreadable("a hunk is cut off, or its header counts wrong")
-    return Hunk(start, tuple(old), tuple(new))
+    return Hunk(start, tuple(old), tuple(new), changed)

@@ -29,7 +29,18 @@ RESULTS = "results.xml"
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?")
 _WRITABLE = "{work}"
 _GO = {"GOPROXY": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"}
-_CARGO = {"CARGO_NET_OFFLINE": "true", "CARGO_TARGET_DIR": f"{_WRITABLE}/target"}
+_CARGO = {
+    "CARGO_NET_OFFLINE": "true",
+    "CARGO_TARGET_DIR": f"{_WRITABLE}/target",
+    "CARGO_HOME": f"{_WRITABLE}/cargo",
+}
+_NPM = {
+    "OPENSSL_CONF": "/dev/null",
+    "npm_config_cache": f"{_WRITABLE}/npm",
+    "npm_config_update_notifier": "false",
+    "npm_config_offline": "true",
+}
+_VARIABLES = {"go": _GO, "cargo": _CARGO, "npm": _NPM}
 
 
 @dataclass(frozen=True)
@@ -163,9 +174,10 @@ def _with_command(
     else:
         step = own_step(tuple(argv))
         argv = [*step.argv]
-    name = os.path.basename(program)
-    more = {"go": _GO, "cargo": _CARGO}.get(name, {})
-    environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", **step.environment, **more}
+    more = _VARIABLES.get(os.path.basename(program), {})
+    folders = [os.path.dirname(argv[0])] if os.path.isabs(argv[0]) else []
+    path = ":".join([*folders, "/usr/local/bin", "/usr/bin", "/bin"])
+    environment = {"PATH": path, **step.environment, **more}
     allowed = _joined(grants, step.grants)
     allowed = replace(allowed, executable=(*allowed.executable, _WRITABLE))
     return RunnerCommand(python, {"runner": "command", "argv": argv}, allowed, environment)
