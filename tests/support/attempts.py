@@ -35,7 +35,7 @@ def make_project(folder: Path, tasks: Sequence[str] = TASKS, *, plain: bool = Fa
         files[f"tests/test_{task}.py"] = (
             f"import pytest\n\nfrom {task} import value\n\n\n"
             f"@pytest.mark.parametrize('place', [0, 1])\ndef test_value(place):\n"
-            f"    assert value() == {number}\n"
+            f"    found = value()\n    assert type(found) is int\n    assert found == {number}\n"
         )
     repository = make_repository(folder, files)
     for task in tasks:

@@ -58,7 +58,8 @@ class AttemptLines:
                         self._show(f"{self._attempt(candidate)}: its tests run")
                 case Made(candidate, usage=usage, broken=broken):
                     used = Usage.of(usage)
-                    after = f": {_short(broken)}" if broken else ""
+                    reason = _short(broken.removeprefix(f"{self._agent(candidate)}: "))
+                    after = f": {reason}" if broken else ""
                     self._tell(f"{self._attempt(candidate)} ended, {_amounts(used)}{after}")
                 case Scored(candidate, key=key, reason=reason) if key == REFUTED:
                     self._tell(f"{self._attempt(candidate)} refuted: {_short(reason)}")
@@ -67,9 +68,12 @@ class AttemptLines:
                     after = f": {reason}" if reason else ""
                     self._tell(f"{self._attempt(candidate)} {spoken(verdict)}{after}")
 
+    def _agent(self, candidate: int) -> str:
+        return self._names[candidate % len(self._names)]
+
     def _attempt(self, candidate: int) -> str:
-        agent = self._names[candidate % len(self._names)]
-        return f"attempt {self._numbers.get(candidate, candidate + 1)} ({agent})"
+        number = self._numbers.get(candidate, candidate + 1)
+        return f"attempt {number} ({self._agent(candidate)})"
 
 
 def bill_of(rows: Sequence[AttemptRow]) -> str:

@@ -280,6 +280,7 @@ class AttemptPlan:
         self.place = place
         self.caller = Caller(Calls(concurrency=_AT_ONCE, attempts=2, call_timeout=_LONGEST_CALL))
         self.caller.complaints.tell = tell
+        self.caller.complaints.tells_broken = False  # `AttemptLines` does
         self.solution: Solution | None = None
         self.show: Tell = lambda line: None
         self._tell = tell
@@ -444,7 +445,7 @@ class AttemptPlan:
         if not row.diff or is_applied:
             return row
         branch = f"{_BRANCHES}/{self.problem.id}/{row.number}"
-        message = f"{self.problem.id}, attempt {row.number} by {row.agent}: {row.verdict}"
+        message = f"{self.problem.id}: attempt {row.number}, by {row.agent}"
         try:
             name = self.repository.keep(row.diff, self.commit, branch, message)
         except GitError as error:

@@ -95,11 +95,12 @@ def attempt_rows(
         usage = Usage.of(candidate.made.usage)
         meter = meters.get(candidate.generator, Meter())
         found = candidate.verdict
+        agent = names.get(candidate.generator, candidate.generator)
         row = AttemptRow(
             numbers.get(candidate.id, candidate.id + 1),
-            names.get(candidate.generator, candidate.generator),
+            agent,
             verdict,
-            reason,
+            reason.removeprefix(f"{agent}: "),
             usage.seconds,
             0.0 if found is None or found.shared else Usage.of(found.usage).seconds,
             meter.price("generate", usage),
