@@ -95,6 +95,7 @@ OPTIONS = {
         "--list",
         "--text",
         "--filter",
+        "--hour",
     ],
 }
 
