@@ -157,3 +157,40 @@ def test_what_the_tool_needs_is_said_in_one_line(tmp_path: Path) -> None:
     assert "changed since the last commit" in ran.err
     assert ran.err.count("\n") == 1
     assert ran.out == ""
+
+
+def alive(text: str) -> list[str]:
+    """The command lines of living processes that contain a text."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        except OSError:
+            continue
+        if text in line and " mcp " not in line:
+            found.append(line)
+    return found
+
+
+@pytest.mark.alone
+def test_a_cancelled_attempt_ends_its_agent_and_what_it_cost_is_on_record(tmp_path: Path) -> None:
+    write_job(tmp_path, "http://127.0.0.1:1/v1")
+    words = options(tmp_path, AgentStep(seconds=15, dollars=0.2), right("task1"))
+    script = str(tmp_path / "agent" / "agent.json")
+
+    async def talk(client: Client) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: call(client, "attempt", task="Make it 1.", name="one"))
+            with anyio.fail_after(60):
+                while not alive(script):  # noqa: ASYNC110 (another process starts it)
+                    await anyio.sleep(0.1)
+            group.cancel_scope.cancel()
+        with anyio.fail_after(30):
+            while alive(script):  # noqa: ASYNC110
+                await anyio.sleep(0.1)
+        found = await call(client, "attempt", task="Make it 1.", name="one")
+        assert found["outcome"] == "solved", found
+        status = await call(client, "status")
+        assert status["spent"] == 0  # attempts have a ledger of their own
+
+    stdio(tmp_path, talk, *words)

@@ -7,6 +7,7 @@ import itertools
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ pytest.importorskip("mcp", reason="the tools of agents need the extra mcp")
 
 from mcp import Client
 
+from grv.backends.generators.no_candidates import NoCandidates
 from grv.backends.generators.sampling import Sampling
 from grv.backends.protocols import Draft, Problem, Score
 from grv.backends.verifiers.pool import CheckVerifier
@@ -239,3 +241,18 @@ def test_progress_increases(offer: Offer) -> None:
     anyio.run(work)
     assert told
     assert all(before < after for before, after in itertools.pairwise(told))
+
+
+def test_a_server_without_a_model_only_verifies(offers: Offers) -> None:
+    offer = offers()
+    profile = offer.profiles["m"]
+    backends = replace(profile.backends, generator=NoCandidates())
+    offer.profiles["m"] = replace(profile, backends=backends)
+
+    async def names() -> list[str]:
+        async with offer.client() as client:
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    assert anyio.run(names) == ["verify", "status"]
+    assert "it only verifies" in offer.talk("solve", problem="p", check=MATH)
+    assert offer.talk("verify", candidate=RIGHT, check=MATH)["verdict"] == "passed"

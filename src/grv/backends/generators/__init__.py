@@ -153,6 +153,13 @@ def _harbor(argument: str, options: GeneratorOptions) -> Generator:
     return HarborGenerator(argument)
 
 
+def _none(argument: str, options: GeneratorOptions) -> Generator:
+    _refuse_address("none", options)
+    from .no_candidates import NoCandidates
+
+    return NoCandidates()
+
+
 def _refuse_address(spec: str, options: GeneratorOptions) -> None:
     if options.base_url is not None:
         raise UsageError(f"{spec} is a program and has no base URL; did you mean openai:...?")
@@ -206,5 +213,6 @@ GENERATORS = table(
         GeneratorEntry(
             "harbor:AGENT[:MODEL]", "an agent of Harbor, for checks of kind harbor", _harbor
         ),
+        GeneratorEntry("none", "no candidates, for grv mcp that only verifies", _none),
     ],
 )

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import anyio
 import anyio.to_thread
 
+from ...backends.generators.no_candidates import NoCandidates
 from ...backends.protocols import Finding
 from ...backends.verifiers.checks import DATA_KINDS
 from ...ledger.tables import TableLedger
@@ -152,9 +153,30 @@ _ATTEMPT_CARD = ToolCard(
 
 def cards(profiles: Mapping[str, Profile]) -> list[ToolCard]:
     """The tools of a client that may use these profiles."""
+    solving = {name: each for name, each in profiles.items() if _makes_candidates(each)}
     named = sorted({name for profile in profiles.values() for name in profile.checks})
     checks = f" Checks of this server: {', '.join(named)}." if named else ""
     needs_model = ("model",) if len(profiles) > 1 else ()
+    solve = ToolCard(
+        "solve",
+        "Find a verified answer",
+        "Have candidates generated and verified until one passes or the budget is spent, and"
+        " return the answer that passed, with the bill. Without a verified answer, answer is"
+        " null." + checks,
+        {
+            "problem": {"type": "string", "description": "The prompt, whole."},
+            "check": _CHECK,
+            "model": _MODEL,
+            "budget": _BUDGET,
+            "deadline": _DEADLINE,
+            "policy": {"type": "string", "description": "The policy, as in fixed(8, 2)."},
+            "require": {"type": "string", "enum": ["verified", "judged", "best"]},
+            "temperature": {"type": "number"},
+            "max_tokens": {"type": "integer"},
+            "fresh": {"type": "boolean", "description": "Do not continue an equal call."},
+        },
+        ("problem", *needs_model),
+    )
     return [
         ToolCard(
             "verify",
@@ -171,26 +193,7 @@ def cards(profiles: Mapping[str, Profile]) -> list[ToolCard]:
             },
             ("candidate", *needs_model),
         ),
-        ToolCard(
-            "solve",
-            "Find a verified answer",
-            "Have candidates generated and verified until one passes or the budget is spent, and"
-            " return the answer that passed, with the bill. Without a verified answer, answer is"
-            " null." + checks,
-            {
-                "problem": {"type": "string", "description": "The prompt, whole."},
-                "check": _CHECK,
-                "model": _MODEL,
-                "budget": _BUDGET,
-                "deadline": _DEADLINE,
-                "policy": {"type": "string", "description": "The policy, as in fixed(8, 2)."},
-                "require": {"type": "string", "enum": ["verified", "judged", "best"]},
-                "temperature": {"type": "number"},
-                "max_tokens": {"type": "integer"},
-                "fresh": {"type": "boolean", "description": "Do not continue an equal call."},
-            },
-            ("problem", *needs_model),
-        ),
+        *([solve] if solving else []),
         ToolCard(
             "status",
             "What was spent, and how far a search is",
@@ -200,6 +203,10 @@ def cards(profiles: Mapping[str, Profile]) -> list[ToolCard]:
             only_reads=True,
         ),
     ]
+
+
+def _makes_candidates(profile: Profile) -> bool:
+    return not isinstance(profile.backends.generator, NoCandidates)
 
 
 @dataclass
@@ -309,6 +316,8 @@ class Tools:
     ) -> dict[str, Any]:
         only(given, "", _SOLVE)
         profile = self._profile(given, client)
+        if not _makes_candidates(profile):
+            raise wrong("model", f"{profile.name} makes no candidates: it only verifies")
         if "problem" not in given or not isinstance(given["problem"], str):
             raise wrong("problem", "must be a text")
         body = {name: given[name] for name in _SAMPLING if name in given}
