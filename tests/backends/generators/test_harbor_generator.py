@@ -98,5 +98,5 @@ def test_without_harbor_it_says_how_to_get_it(
     problem: Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(UsageError, match="pip install harbor"):
-        HarborGenerator("oracle")
+    with pytest.raises(GeneratorError, match="pip install harbor"):
+        anyio.run(HarborGenerator("oracle").generate, problem, 1)

@@ -133,10 +133,10 @@ def test_at_its_deadline_a_call_returns_and_the_same_call_continues(
     write_job(tmp_path, model)
 
     async def talk(client: Client) -> None:
-        model.seconds = 2.0
+        model.seconds = 6.0
         started = time.monotonic()
         found = await call(client, "solve", problem="Slow", check=MATH, deadline=0.5)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < 5.5
         assert (found["answer"], found["outcome"]) == (None, "unfinished")
         model.seconds = 0.0
         again = await call(client, "solve", problem="Slow", check=MATH)

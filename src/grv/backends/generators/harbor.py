@@ -39,8 +39,6 @@ class HarborGenerator:
         name, _, model = spec.partition(":")
         if not _NAME.fullmatch(name) or (model and not _MODEL.fullmatch(model)):
             raise UsageError(f"harbor:{spec}: name an agent, as in harbor:claude-code:MODEL")
-        if shutil.which("harbor") is None:
-            raise UsageError("harbor is not installed: pip install harbor, with Python 3.12")
         self._agent = Agent(f"harbor:{spec}", (name, model), model=model)
         self._seconds = seconds
         self._runs: dict[str, CommandGenerator] = {}
@@ -60,6 +58,9 @@ class HarborGenerator:
     def _run(self, problem: Problem) -> CommandGenerator:
         """What runs the trials of a task."""
         if problem.id not in self._runs:
+            if shutil.which("harbor") is None:
+                message = "harbor is not installed: pip install harbor, with Python 3.12 or newer"
+                raise GeneratorError(message, backend=self._agent.name, final=True)
             try:
                 settings = settings_of(problem.check)
             except UsageError as error:
