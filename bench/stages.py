@@ -9,7 +9,7 @@ in which the other asserts are left out, run in the sandbox. FILE keeps the outc
 some minutes. Without a folder, a population is generated.
 
 A candidate costs 1. A suite costs 10, which its tests share: equally, or in proportion to prices
-between 1 and 100 that are drawn evenly on a logarithmic scale (`unequal`). A verification is billed
+between 1 and 100 that are drawn evenly on a logarithmic scale, anew for each order (`unequal`). A verification is billed
 for the tests that ran. The policy is `varied`, or verify-all if there is no score. All rows of a
 table have the same orders of candidates. `told` is the price of a verification that the policy
 plans with. What a price depends on is measured on one half of the problems, and the cost on the
@@ -29,7 +29,7 @@ import gzip
 import json
 import random
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,13 +44,13 @@ from grv.backends.sandbox.limits import End, RunLimits
 from grv.backends.verifiers.programs.checks import AssertsCheck, call, load, loading
 from grv.backends.verifiers.suite import Suite, TestOrder
 from grv.backends.verifiers.worker_pair import WorkerPair
-from grv.core.search import Policy
-from grv.core.values import Costs, Verdict, Verified
+from grv.core.search import Policy, Search
+from grv.core.values import Costs, Generate, Generated, Measured, Stop, Verdict, Verified, Verify
 from grv.logs.log import LoggedProblem
 from grv.policies import Varied, VerifyAll
-from grv.replay.engine import replayed
 
 SUITE = 10.0  # the price of all tests of a candidate, in candidates
+WHOLE = Costs(1.0, SUITE)
 LIMITS = RunLimits(seconds=0.5)
 SHORT = RunLimits(seconds=2.0)
 RESAMPLES = 2000
@@ -191,28 +191,40 @@ def generated(problems: int = 60, candidates: int = 100) -> list[Suites]:
     return found
 
 
-def unequal(problems: Sequence[Suites]) -> list[Suites]:
-    """The problems with prices between 1 and 100, whose sum is that of the suite."""
-    draw = np.random.default_rng(1)
-    found = []
-    for each in problems:
-        prices = np.exp(draw.uniform(0, np.log(100), size=len(each.prices)))
-        found.append(dataclasses.replace(each, prices=SUITE * prices / prices.sum()))
-    return found
+def unequal(problem: Suites, seed: str) -> Suites:
+    """The problem with prices between 1 and 100 by chance, whose sum is that of the suite."""
+    draw = random.Random(seed)
+    prices = np.exp([draw.uniform(0, np.log(100)) for _ in problem.prices])
+    return dataclasses.replace(problem, prices=SUITE * prices / prices.sum())
 
 
-def verified(problem: Suites, score: str, told: float, order: Sequence[int]) -> tuple[int, ...]:
-    """The candidates generated (the first number), and those verified, in their order."""
+def verified(problem: Suites, score: str, costs: Costs, order: Sequence[int]) -> tuple[int, ...]:
+    """The candidates generated (the first number), and those verified, in their order.
+
+    With `Measured` costs, the search is told what each verification cost in learned order.
+    """
     policy: Policy = Varied() if score else VerifyAll()
-    search = replayed(policy, problem.logged(score), Costs(1.0, told), order=order)
-    assert search.outcome is not None
-    ids = [
-        id
-        for turn in search.trace
-        if isinstance(turn.event, Verified)
-        for id in turn.event.verdicts
-    ]
-    return (search.outcome.bill.generated, *(int(order[id]) for id in ids))
+    search = Search(policy, costs)
+    scores = problem.logged(score).scores
+    passed = problem.passed
+    prices = Learned(problem)
+    ids: list[int] = []
+    while True:
+        match search.ask():
+            case Generate(n):
+                batch = order[search.arrived : search.arrived + n]
+                search.tell(Generated(tuple(scores[id] for id in batch), paid=float(len(batch))))
+            case Verify(places):
+                chosen = [order[place] for place in places]
+                verdicts = {
+                    place: Verdict.PASSED if passed[id] else Verdict.FAILED
+                    for place, id in zip(places, chosen, strict=True)
+                }
+                paid = sum(prices.of(id) for id in chosen)
+                search.tell(Verified(verdicts, paid if isinstance(costs, Measured) else None))
+                ids += chosen
+            case Stop():
+                return (search.arrived, *ids)
 
 
 def whole(problem: Suites, ids: Sequence[int]) -> list[float]:
@@ -248,22 +260,31 @@ def in_hindsight(problem: Suites, ids: Sequence[int]) -> list[float]:
     return in_order(problem, ids, order)
 
 
-def learned(problem: Suites, ids: Sequence[int]) -> list[float]:
-    """As the verifier does it: the same `Suite`, from nothing."""
-    suite = Suite()
-    prices = problem.prices.tolist()
-    found = []
-    for id in ids:
+class Learned:
+    """What verifications cost as the verifier orders tests: the same `Suite`, from nothing."""
+
+    def __init__(self, problem: Suites) -> None:
+        self._outcomes = problem.outcomes
+        self._prices: list[float] = problem.prices.tolist()
+        self._suite = Suite()
+
+    def of(self, id: int) -> float:
+        """The price of the next verification, which is that of this candidate."""
         ran = []
-        for test in suite.order(len(prices), prices):
-            passed = bool(problem.outcomes[id, test])
+        for test in self._suite.order(len(self._prices), self._prices):
+            passed = bool(self._outcomes[id, test])
             verdict = Verdict.PASSED if passed else Verdict.FAILED
-            ran.append((test, Stage(suite.name(test), verdict, cost=prices[test])))
+            ran.append((test, Stage(self._suite.name(test), verdict, cost=self._prices[test])))
             if not passed:
                 break
-        suite.note(ran)
-        found.append(sum(prices[test] for test, _ in ran))
-    return found
+        self._suite.note(ran)
+        return sum(self._prices[test] for test, _ in ran)
+
+
+def learned(problem: Suites, ids: Sequence[int]) -> list[float]:
+    """What each costs in learned order."""
+    prices = Learned(problem)
+    return [prices.of(id) for id in ids]
 
 
 Pricing = Callable[[Suites, Sequence[int]], list[float]]
@@ -278,42 +299,46 @@ PRICINGS: dict[str, Pricing] = {
 
 @dataclass(frozen=True)
 class Bench:
-    """The problems, and the orders in which their candidates arrive."""
+    """The problems, and the orders in which their candidates arrive.
+
+    Attributes:
+        problems: all of them.
+        orders: how many orders there are of each problem.
+        is_unequal: whether tests have unequal prices, other ones for each order.
+    """
 
     problems: Sequence[Suites]
     orders: int
+    is_unequal: bool = False
 
     @functools.cached_property
     def solvable(self) -> list[int]:
         """The numbers of the problems with a candidate that passes."""
         return [number for number, each in enumerate(self.problems) if each.passed.any()]
 
-    def arrivals(self, number: int) -> Iterator[list[int]]:
-        """The orders in which the candidates of a problem arrive."""
-        candidates = len(self.problems[number].outcomes)
+    def trials(self, number: int) -> Iterator[tuple[Suites, list[int]]]:
+        """A problem, and an order in which its candidates arrive."""
+        problem = self.problems[number]
+        candidates = len(problem.outcomes)
         for trial in range(self.orders):
-            yield random.Random(f"{number} {trial}").sample(range(candidates), candidates)
+            seed = f"{number} {trial}"
+            priced = unequal(problem, seed) if self.is_unequal else problem
+            yield priced, random.Random(seed).sample(range(candidates), candidates)
 
-    def runs(self, number: int, score: str, told: float) -> list[tuple[int, ...]]:
-        """What a search generates and verifies, in each order."""
-        problem = self.problems[number]
-        return [verified(problem, score, told, order) for order in self.arrivals(number)]
-
-    def cost(self, number: int, score: str, told: float, pricing: Pricing) -> float:
+    def cost(self, number: int, score: str, told: Costs, pricing: Pricing) -> float:
         """The mean cost of a search for one problem."""
-        problem = self.problems[number]
-        totals = [
-            generated + sum(pricing(problem, ids))
-            for generated, *ids in self.runs(number, score, told)
-        ]
+        totals = []
+        for problem, order in self.trials(number):
+            generated, *ids = verified(problem, score, told, order)
+            totals.append(generated + sum(pricing(problem, ids)))
         return float(np.mean(totals))
 
     def told(self, numbers: Sequence[int], score: str, *, failures: bool) -> float:
         """The mean price of a verification on these problems in learned order, or of a failure."""
         prices = []
         for number in numbers:
-            problem = self.problems[number]
-            for _, *ids in self.runs(number, score, SUITE):
+            for problem, order in self.trials(number):
+                _, *ids = verified(problem, score, WHOLE, order)
                 paid = zip(ids, learned(problem, ids), strict=True)
                 passed = problem.passed
                 prices += [price for id, price in paid if not (failures and passed[id])]
@@ -340,30 +365,36 @@ def ratio(costs: Sequence[float], base: Sequence[float]) -> dict[str, float]:
 def orders_of_tests(bench: Bench, score: str) -> dict[str, Any]:
     """The cost by the order of tests, over early exit in file order; the same searches."""
     costs = {
-        name: [bench.cost(number, score, SUITE, pricing) for number in bench.solvable]
+        name: [bench.cost(number, score, WHOLE, pricing) for number in bench.solvable]
         for name, pricing in PRICINGS.items()
     }
     return {name: ratio(each, costs["file order"]) for name, each in costs.items()}
 
 
 def prices_told(bench: Bench, score: str) -> dict[str, Any]:
-    """The cost in learned order by the price that the policy is told, over that of the suite."""
-    costs: dict[str, list[float]] = {name: [] for name in ("suite", "mean", "failure")}
-    told: dict[str, list[float]] = {name: [] for name in costs}
-    verify_all: list[float] = []
+    """The cost in learned order by the price that the policy is told, over that of the suite.
+
+    - `mean`, `failure`: the mean price of a verification, or of one that fails, in the searches of
+      the other half of the problems.
+    - `failure, measured`: the same at first, then the mean of this search's own failures.
+    """
+    costs: dict[str, list[float]] = defaultdict(list)
+    told: dict[str, list[float]] = defaultdict(list)
     for first, second in bench.halves():
-        prices = {
-            "suite": SUITE,
-            "mean": bench.told(first, score, failures=False),
-            "failure": bench.told(first, score, failures=True),
+        mean = bench.told(first, score, failures=False)
+        failure = bench.told(first, score, failures=True)
+        rows = {
+            "suite": WHOLE,
+            "mean": Costs(1.0, mean),
+            "failure": Costs(1.0, SUITE, failure=failure),
+            "failure, measured": Measured(1.0, SUITE, failure=failure),
         }
-        for name, price in prices.items():
-            told[name].append(round(price, 2))
-            costs[name] += [bench.cost(number, score, price, learned) for number in second]
-        verify_all += [bench.cost(number, "", SUITE, learned) for number in second]
-    rows = {name: ratio(each, costs["suite"]) for name, each in costs.items()}
-    rows["verify-all"] = ratio(verify_all, costs["suite"])
-    return {name: {**row, "told": told.get(name, [])} for name, row in rows.items()}
+        for name, prices in rows.items():
+            told[name].append(round(prices.planning.verify, 2))
+            costs[name] += [bench.cost(number, score, prices, learned) for number in second]
+        costs["verify-all"] += [bench.cost(number, "", WHOLE, learned) for number in second]
+    found = {name: ratio(each, costs["suite"]) for name, each in costs.items()}
+    return {name: {**row, "told": told.get(name, [])} for name, row in found.items()}
 
 
 class ReversedSuite(Suite):
@@ -428,7 +459,7 @@ def main() -> None:
         problems = generated(12 if quick else 60)
     orders = int(flags.get("orders", 3 if quick else 20))
     equal = Bench(problems, orders)
-    dear = Bench(unequal(problems), orders)
+    dear = Bench(problems, orders, is_unequal=True)
     figures = {
         "problems": len(problems),
         "solvable": len(equal.solvable),

@@ -1,11 +1,10 @@
 """Scorers: cheap numbers that rank candidates.
 
 `Auto` is the default: log-probabilities, or else a score that is trained on the run's own verdicts.
-`Logprob`, `Length`, `Claim` and `Diff` cost nothing. `Judge` asks a chat model, `Reward` a reward
-model.
-`Trained` is fitted to the verdicts of earlier searches. A function of the problem and a text that
-returns a number is a scorer too, and so is any object with the method `score` of the protocol
-`Scorer`.
+`Logprob`, `Length`, `Diff` and `Claim` cost nothing. `Judge` asks a chat model, `Reward` a reward
+model. `Trained` is fitted to the verdicts of earlier searches. A function of the problem and a
+text that returns a number is a scorer too, and so is any object with the method `score` of the
+protocol `Scorer`.
 
     >>> import grv
     >>> grv.scorers.Logprob("sum")

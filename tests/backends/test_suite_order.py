@@ -11,6 +11,7 @@ import pytest
 from grv.backends.protocols import Problem, Stage
 from grv.backends.sandbox.limits import RunLimits
 from grv.backends.verifiers.checks import parse_check
+from grv.backends.verifiers.pool import CheckVerifier
 from grv.backends.verifiers.programs.checks import AssertsCheck, FunctionCheck, FunctionTest
 from grv.backends.verifiers.programs.forgetful import is_forgetful
 from grv.backends.verifiers.programs.statements import statements
@@ -261,3 +262,15 @@ def test_no_verdict_of_two_thousand_programs_depends_on_the_order(
 ) -> None:
     count = 700 if kind == "stdin" else 2000
     verdicts([records_of(each, kind) for each in mutants(count, seed=5)], pair)
+
+
+def test_counts_outlive_the_parsed_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grv.backends.verifiers.pool._PARSED", 1)
+    tests = [{"args": [number], "expected": number} for number in range(2)]
+    check = {"kind": "function", "entry_point": "f", "tests": tests}
+    with CheckVerifier(workers=1) as verifier:
+        first = Problem("first", check=check)
+        assert verifier.find(first, "def f(x): return 0").evidence["test"] == 1
+        verifier.prepare(Problem("other", check={"kind": "math", "answer": "1"}))
+        (suite,) = verifier.prepare(first).how.suites()
+        assert suite.order(2) == [1, 0]

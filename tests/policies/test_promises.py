@@ -231,7 +231,12 @@ def source_of(law: Candidates, setting: str, rho: float, number: int) -> Source:
     return kind(law, f"{rho} {number}", size=size)
 
 
-SAME_SEARCH = {"failure price": "usual", "batch": "usual"}  # only the sum or the order differs
+SAME_SEARCH = {"batch": "usual"}  # only the order of the problems differs
+
+
+def prices(setting: str, rho: float) -> Costs:
+    """The price list; a failure costs rho in every setting."""
+    return Costs(1, 2 * rho, failure=rho) if setting == "failure price" else Costs(1, rho)
 
 
 @lru_cache(maxsize=2**20)
@@ -245,7 +250,7 @@ def paid(
     number: int,
 ) -> Paid:
     """A search to its end. Several rows of the table are about the same search."""
-    costs = Costs(1, rho)
+    costs = prices(setting, rho)
     told = costs if guess is None else Costs(1, rho * guess)
     source = source_of(law, setting, rho, number)
     true = None if guess is None else costs
@@ -257,9 +262,9 @@ def paid(
 
 
 @lru_cache
-def lowest(law: Candidates, rho: float) -> float:
+def lowest(law: Candidates, setting: str, rho: float) -> float:
     """J*."""
-    return law.optimum(Costs(1, rho))
+    return law.optimum(prices(setting, rho))
 
 
 def excesses(row: Promise, law: Candidates, rho: float, searches: int) -> list[list[float]]:
@@ -282,22 +287,19 @@ def _excess(
     cost = spent.total
     answers = limits.answers
     if row.against == "J*":
-        bound = answers * constant * lowest(law, rho)
+        bound = answers * constant * lowest(law, setting, rho)
     else:
         every = Limits(answers=answers)
-        ends = setting in ("scores of the pool", "a generator that ends")
-        theirs = paid("verify-all", law, setting if ends else "usual", every, None, rho, number)
+        own = setting in ("scores of the pool", "a generator that ends", "failure price")
+        theirs = paid("verify-all", law, setting if own else "usual", every, None, rho, number)
         bound = constant * theirs.total
-    if row.setting == "failure price":  # a pass costs twice as much
-        cost += rho
-        bound += constant * rho
     if row.setting == "k answers" and row.policy == "balanced":
         bound += several_answers_excess(rho)
     if row.setting == "a generator that ends" and row.policy == "varied" and law.key is not no_key:
         bound += alternate_draws(rho).later + rho
     if row.constant.endswith("first verdict"):
         bound += spent.first
-    return (cost - bound) / lowest(law, rho)
+    return (cost - bound) / lowest(law, setting, rho)
 
 
 def holds(row: Promise, found: list[float]) -> bool:

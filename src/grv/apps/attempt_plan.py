@@ -15,6 +15,7 @@ from typing import Any
 
 from ..backends.by_name import named, scorer
 from ..backends.generators.command import Agent, CommandGenerator
+from ..backends.generators.containers import AgentContainer
 from ..backends.git import GitError, UserRepository, branch_part
 from ..backends.http.web import without_secrets
 from ..backends.models import Generators, Models
@@ -188,9 +189,9 @@ def _agents(options: AttemptOptions) -> dict[str, Agent]:
     for text in options.agent:
         agent = Agent.of(text, _most(options))
         program = agent.command[0]
-        if "/" in program:
+        if "/" in program and options.agent_image is None:
             program = os.path.abspath(program)
-        if shutil.which(program) is None:
+        if options.agent_image is None and shutil.which(program) is None:
             raise UsageError(f"--agent {text}: {agent.command[0]} is not installed, or no program")
         name = agent.name
         number = 1
@@ -299,10 +300,17 @@ class AttemptPlan:
             pace=Pace(deadline=options.deadline),
             most=None if most is None else Costs(most, most * _NEARLY_FREE),
         )
+        container = None
+        if options.agent_image is not None:
+            container = AgentContainer.here(options.agent_image, options.agent_env)
+        elif options.agent_env:
+            raise UsageError("--agent-env is for agents in containers: give --agent-image")
         generators = {}
         limit = AttemptLimit(options.attempts)
         for name, agent in zip(names, self.agents.values(), strict=True):
-            program = CommandGenerator(agent, seconds=options.attempt_timeout, keep=options.keep)
+            program = CommandGenerator(
+                agent, seconds=options.attempt_timeout, keep=options.keep, container=container
+            )
             self._programs.append(program)
             backends = Backends(
                 LimitedGenerator(program, limit),

@@ -196,7 +196,7 @@ def heading(comparison: Comparison) -> list[str]:
     elif log.staged:
         lines.append(
             f"{counted(log.staged, 'candidate')} have stages; a price list bills every verification"
-            " in full, and --costs measured bills the stages that ran"
+            " alike (--costs G,V,F: every failure), and --costs measured bills the stages that ran"
         )
     if log.unpriced and any(row.measured for row in comparison.rows):
         lines.append(f"unknown costs, replaced by the mean of the known ones: {log.unpriced}")

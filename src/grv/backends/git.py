@@ -147,13 +147,17 @@ class UserRepository:
 
     def lend_objects(self, private_folder: Path) -> None:
         """Let another repository, at its private folder, read the objects of this one."""
-        objects = os.path.join(self.private_folder, "objects")
         alternates = private_folder / "objects" / "info" / "alternates"
         alternates.parent.mkdir(parents=True, exist_ok=True)
-        alternates.write_bytes(os.fsencode(objects) + b"\n")
+        alternates.write_bytes(os.fsencode(self.object_folder) + b"\n")
         shallow = os.path.join(self.private_folder, "shallow")
         if os.path.exists(shallow):
             (private_folder / "shallow").write_bytes(Path(shallow).read_bytes())
+
+    @property
+    def object_folder(self) -> str:
+        """Where its objects are."""
+        return os.path.join(self.private_folder, "objects")
 
     @property
     def object_format(self) -> str:

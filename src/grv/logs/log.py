@@ -290,14 +290,22 @@ class Log:
     @property
     def mean_failure_cost(self) -> float | None:
         """The mean cost of the verifications that failed; None if the log does not have it."""
-        failed = []
+        return self._mean_verify_cost(passed=False)
+
+    @property
+    def mean_pass_cost(self) -> float | None:
+        """The mean cost of the verifications that passed; None if the log does not have it."""
+        return self._mean_verify_cost(passed=True)
+
+    def _mean_verify_cost(self, *, passed: bool) -> float | None:
+        chosen = []
         for problem in self.problems:
             if problem.verify_costs is not None:
-                left_out = problem.passed.copy()
+                wanted = problem.passed == passed
                 for flags in (problem.refuted, problem.unknown):
-                    left_out |= False if flags is None else flags
-                failed.append(problem.verify_costs[~left_out])
-        costs = np.concatenate(failed) if failed else np.array([])
+                    wanted &= True if flags is None else ~flags
+                chosen.append(problem.verify_costs[wanted])
+        costs = np.concatenate(chosen) if chosen else np.array([])
         return float(costs.mean()) if len(costs) else None
 
     @property

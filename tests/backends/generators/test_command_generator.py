@@ -18,6 +18,7 @@ from grv import Draft, Problem, UsageError
 from grv.backends.by_name import generator
 from grv.backends.generators import run_folders
 from grv.backends.generators.command import Agent, CommandGenerator
+from grv.backends.generators.containers import AgentContainer
 from grv.backends.generators.recipes import RECIPES
 from grv.own_code import allow
 from grv.testing import AgentStep, GeneratorContract, ScriptedAgent
@@ -339,6 +340,71 @@ def test_files_without_permissions_are_removed(own_folder: Path) -> None:
     run_once(shell("mkdir -p a/b; touch a/b/c; chmod 0 a/b a; echo 4"), Problem("p", "?"))
 
     assert list(own_folder.iterdir()) == []
+
+
+_PODMAN = """#!/bin/sh
+# Stands in for podman: runs the program in the folders that the container would have.
+echo "$@" >> "$PODMAN_LOG"
+[ "$1" = run ] || exit 0
+for word; do
+  case "$word" in
+    --volume=*:/work:rw) tree=${word#--volume=}; tree=${tree%%:*};;
+    --volume=*:/grv:rw) files=${word#--volume=}; files=${files%%:*};;
+  esac
+done
+while [ "$1" != my/image ]; do shift; done
+shift
+cd "$tree" && GRV_COST_FILE="$files/cost.json" "$@"
+"""
+
+
+def test_a_program_in_a_container_sees_its_run_folder_only(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "podman").write_text(_PODMAN)
+    (programs / "podman").chmod(0o755)
+    log = tmp_path / "podman.log"
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("PODMAN_LOG", str(log))
+    monkeypatch.setenv("AGENT_KEY", "secret")
+    container = AgentContainer.here("my/image", ["AGENT_KEY"])
+
+    script = "echo 'x = 2' > a.py; ln -s /etc/passwd \"$GRV_COST_FILE\""
+    draft = run_once([*shell(script), "sh", "{}"], problem_in(repository), container=container)
+
+    run, removal = log.read_text().splitlines()
+    words = run.split()
+    assert "+x = 2\n" in draft.text
+    assert draft.usage.dollars is None
+    volumes = [word for word in words if word.startswith("--volume=")]
+    assert [volume.rpartition(":")[2] for volume in volumes] == ["rw", "rw", "ro"]
+    assert volumes[2].endswith(f"{repository}/.git/objects:ro")
+    for word in ("--cap-drop=ALL", "--security-opt=no-new-privileges", "--pull=never"):
+        assert word in words
+    assert "--env=AGENT_KEY" in words
+    assert "secret" not in run
+    assert "--env=GRV_TASK=/grv/task.md" in words
+    assert run.endswith("sh /grv/task.md")
+    (name,) = [word.partition("=")[2] for word in words if word.startswith("--name=")]
+    assert removal == f"rm --force {name}"
+
+
+@pytest.mark.parametrize(
+    ("image", "variables"), [("--privileged", ()), ("a b", ()), ("", ()), ("i", ("A=1",))]
+)
+def test_what_is_no_image_or_no_variable_is_refused(image: str, variables: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError):
+        AgentContainer(image, "podman", variables)
+
+
+def test_pipes_and_links_of_a_program_are_not_read(tmp_path: Path) -> None:
+    piped = run_once(shell('mkfifo "$GRV_COST_FILE" "$GRV_ANSWER" p; echo 4'), Problem("p", "?"))
+    linked = run_once(shell('ln -s /etc/passwd "$GRV_ANSWER"; echo 4'), Problem("p", "?"))
+
+    assert (piped.text, piped.usage.dollars) == ("4\n", None)
+    assert linked.text == "4\n"
 
 
 @pytest.mark.parametrize("name", RECIPES)

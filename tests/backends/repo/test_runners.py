@@ -260,3 +260,23 @@ def test_an_image_needs_containers(place: Path, verifier: Checks) -> None:
     make_repository(place / "shop", modules=0)
     with pytest.raises(UsageError, match="give --isolation podman, docker or gvisor"):
         verifier.find(problem(image="some/image"), DIFF)
+
+
+@pytest.mark.slow
+def test_the_file_that_refutes_for_the_least_runs_first(place: Path, verifier: Checks) -> None:
+    make_repository(place / "shop", modules=3)
+    files = ["tests/test_prices.py", "tests/test_stock.py"]
+    given = problem(command=COMMAND, tests=files)
+    total = PRICES.replace("price - percent", "price * (100 - percent) / 100")
+    wrong = [
+        diff({"shop/prices.py": total.replace("/ 100", f"/ 100 if percent != 50 else {n}")})
+        for n in range(3)
+    ]
+    late = diff(
+        {"shop/prices.py": total.replace("return price", "return 0 if price == 10 else price")}
+    )
+    first = verifier.find(given, late)
+    assert [stage.name for stage in first.stages] == files
+    second = verifier.find(given, wrong[0])
+    assert [stage.name for stage in second.stages] == files[1:]
+    assert {first.verdict, second.verdict} == {Verdict.FAILED}

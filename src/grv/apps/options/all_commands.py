@@ -56,7 +56,7 @@ COMMANDS: Mapping[str, Command] = {
 # How `grv --help` lists them.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Start here": ("demo", "solve", "compare", "doctor"),
-    "Run": ("serve", "mcp", "collect", "verify", "calibrate", "problems"),
+    "Run": ("attempt", "serve", "mcp", "collect", "verify", "calibrate", "problems"),
     "Look": ("dashboard", "review", "runs", "report"),
     "Study": ("convert", "learn", "oracle", "simulate", "shells", "star", "theory"),
 }

@@ -60,11 +60,23 @@ class AttemptOptions(Family):
     image: str | None = option(
         None, "Run the tests in a container of this image; see --isolation.", metavar="IMAGE"
     )
+    agent_image: str | None = option(
+        None,
+        "Run the agents in containers of this image, with podman or docker: they see their copy of"
+        " the repository, the network, and the variables of --agent-env.",
+        metavar="IMAGE",
+    )
+    agent_env: tuple[str, ...] = option(
+        (),
+        "A variable that agents in containers may see, such as ANTHROPIC_API_KEY. Repeatable.",
+        metavar="NAME",
+    )
     budget: float = option(
         math.inf,
         "The most that all attempts may cost, in dollars, as in 5usd.",
         metavar="USD",
         parse=parse_budget,
+        essential=True,
     )
     most: float | None = option(
         None,
@@ -109,7 +121,7 @@ class AttemptOptions(Family):
     score: str = option(
         "claim",
         "What ranks attempts that are not verified yet, as in grv solve --score: claim, length,"
-        " judge:MODEL, trained:LEDGER and others.",
+        " diff-size, judge:MODEL, trained:LEDGER and others.",
         metavar="SPEC",
         code=True,
     )
@@ -124,6 +136,7 @@ class AttemptOptions(Family):
         False,
         "Apply the accepted diff to the working tree. Without it, the diff is left as a branch.",
         "--apply",
+        essential=True,
     )
     keep: bool = option(False, "Keep the folders of the attempts, and print them.", "--keep")
     ledger: str | None = option(

@@ -30,6 +30,7 @@ import selectors
 import shlex
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -49,6 +50,7 @@ from ..http.secrets import Secrets, names_secret
 from ..protocols import Draft, Problem, Usage
 from ..sandbox.start import NOT_STARTED, UMASK, notice_children
 from ..verifiers.checks import records_in
+from .containers import FILES, AgentContainer
 from .recipes import RECIPES, Recipe, RunReport, recipe_named
 from .run_folders import RunFolder, Source, kept_folder, run_folder
 
@@ -166,6 +168,7 @@ class CommandGenerator:
         seconds: the time limit of a run.
         most: the most dollars that a run may cost, for agents that take a limit.
         keep: whether to keep the folders of the runs.
+        container: the container that the program runs in; None runs it on this machine.
 
     Attributes:
         batch: the candidates of a call: one.
@@ -194,6 +197,7 @@ class CommandGenerator:
         seconds: float = SECONDS,
         most: float | None = None,
         keep: bool = False,
+        container: AgentContainer | None = None,
     ) -> None:
         if isinstance(agent, str):
             agent = Agent.of(agent, most)
@@ -206,6 +210,7 @@ class CommandGenerator:
         self.agent = agent
         self.seconds = seconds
         self.keep = keep
+        self.container = container
         self.notices: list[str] = []
         self.kept: list[Path] = []
         self._broken = 0  # runs in a row without a candidate
@@ -217,7 +222,7 @@ class CommandGenerator:
         """The candidate of one run; none if several runs in a row had none."""
         if self._broken >= _MOST_BROKEN:
             return []
-        run = _Run(self.agent, self.seconds, problem, first + 1, self.keep)
+        run = _Run(self, problem, first + 1)
         try:
             draft = await in_thread(run.draft)
         except asyncio.CancelledError:
@@ -239,14 +244,13 @@ class CommandGenerator:
 class _Run:
     """One run of a program, in a thread. `stop` ends it from another one."""
 
-    def __init__(
-        self, agent: Agent, seconds: float, problem: Problem, number: int, keep: bool
-    ) -> None:
-        self._agent = agent
-        self._seconds = seconds
+    def __init__(self, generator: CommandGenerator, problem: Problem, number: int) -> None:
+        self._agent = generator.agent
+        self._seconds = generator.seconds
+        self._keep = generator.keep
+        self._container = generator.container
         self._problem = problem
         self._number = number
-        self._keep = keep
         self._stopped = threading.Event()
         self._done = threading.Event()
         self.kept: list[Path] = []
@@ -301,10 +305,8 @@ class _Run:
     def _text(self, place: RunFolder, log: RunLog) -> str:
         if place.source is not None:
             return place.diff()
-        answer = place.file("answer")
-        if answer.is_file() and not answer.is_symlink():
-            return answer.read_bytes()[:_LONGEST_OUTPUT].decode("utf-8", "replace")
-        return log.output.decode("utf-8", "replace")
+        answer = _content(place.file("answer"), _LONGEST_OUTPUT)
+        return (log.output if answer is None else answer).decode("utf-8", "replace")
 
     def _broken(self, log: RunLog, kept: str, place: RunFolder) -> str:
         """Why there is no candidate; empty if there may be one."""
@@ -327,18 +329,15 @@ class _Run:
 
     def _usage(self, place: RunFolder, output: str) -> tuple[Usage, str]:
         """What the run cost: by the file that it may write, or else by its report."""
-        report = place.file("report.json")
-        content = ""
-        if report.is_file() and not report.is_symlink():
-            content = report.read_bytes()[:_LONGEST_OUTPUT].decode("utf-8", "replace")
-        usage, said = self._agent.report.read(output, content)
+        report = _content(place.file("report.json"), _LONGEST_OUTPUT) or b""
+        usage, said = self._agent.report.read(output, report.decode("utf-8", "replace"))
         own = _cost_file(place.file("cost.json"))
         return (usage if own is None else own), said
 
     def _log(self, place: RunFolder) -> RunLog:
         """Run the program until it ends, its time is over or it is stopped."""
         alive, ours = os.pipe()
-        command = [self._filled(part, place) for part in self._agent.command]
+        command = self._command(place)
         started = time.monotonic()
         notice_children()
         try:
@@ -349,7 +348,7 @@ class _Run:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     cwd=place.tree,
-                    env=self._environment(place),
+                    env=self._environment() | self._own_variables(str(place.file(""))),
                     pass_fds=[alive],
                     start_new_session=True,
                     umask=UMASK,
@@ -372,30 +371,48 @@ class _Run:
         seconds = time.monotonic() - started
         return RunLog(status, output.stdout, output.stderr, output.printed, seconds)
 
-    def _filled(self, part: str, place: RunFolder) -> str:
-        """An argument with its placeholders replaced. What they stand for is not looked into."""
+    def _command(self, place: RunFolder) -> list[str]:
+        """The command to start: the program itself, or its container."""
+        if self._container is None:
+            return self._filled(str(place.file("")))
+        objects = None
+        if place.source is not None:
+            objects = UserRepository(place.source.repository).object_folder
+        own = self._own_variables(FILES)
+        self._container.mark(place.folder)
+        return self._container.command_line(place.folder, objects, self._filled(FILES), own)
+
+    def _filled(self, files: str) -> list[str]:
+        """The command with its placeholders replaced. What they stand for is not looked into.
+
+        `files` is the folder with the task, as the program sees it.
+        """
         values = {
-            "{}": str(place.file("task.md")),
-            "{file}": str(place.file("task.md")),
-            "{report}": str(place.file("report.json")),
-            "{scratch}": str(place.file("")),
+            "{}": f"{files}/task.md",
+            "{file}": f"{files}/task.md",
+            "{report}": f"{files}/report.json",
+            "{scratch}": files,
             "{task}": self._problem.prompt.replace("\0", ""),
         }
-        return _PLACEHOLDER.sub(lambda found: values[found[0]], part)
+        return [
+            _PLACEHOLDER.sub(lambda found: values[found[0]], part) for part in self._agent.command
+        ]
 
-    def _environment(self, place: RunFolder) -> dict[str, str]:
-        kept = {
+    def _environment(self) -> dict[str, str]:
+        """The variables of this process that the program gets."""
+        return {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith("GIT_") and name not in self._agent.unset
+            if not name.startswith("GIT_") and name not in ("PWD", *self._agent.unset)
         }
+
+    def _own_variables(self, files: str) -> dict[str, str]:
+        """The variables that grv sets; `files` is the folder with the task."""
         return {
-            **kept,
-            "PWD": str(place.tree),
             **dict(self._agent.set),
-            "GRV_TASK": str(place.file("task.md")),
-            "GRV_COST_FILE": str(place.file("cost.json")),
-            "GRV_ANSWER": str(place.file("answer")),
+            "GRV_TASK": f"{files}/task.md",
+            "GRV_COST_FILE": f"{files}/cost.json",
+            "GRV_ANSWER": f"{files}/answer",
             "GRV_PROBLEM": self._problem.id,
             "GRV_ATTEMPT": str(self._number),
         }
@@ -485,12 +502,25 @@ def source_of(problem: Problem) -> Source | None:
     return None
 
 
+def _content(path: Path, longest: int) -> bytes | None:
+    """The content of a file that a program wrote; None if there is no such file.
+
+    A link is not followed, and a pipe is not waited for: the program may have been in a container.
+    """
+    how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        with open(os.open(path, how), "rb") as file:
+            is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            return file.read(longest) if is_regular else None
+    except OSError:
+        return None
+
+
 def _cost_file(path: Path) -> Usage | None:
     """What a program says that it cost; None if it says nothing that makes sense."""
     try:
-        with path.open("rb") as file:
-            data = json.loads(file.read(_LONGEST_COST_FILE))
-    except (OSError, ValueError, RecursionError):
+        data = json.loads(_content(path, _LONGEST_COST_FILE) or b"")
+    except (ValueError, RecursionError):
         return None
     if not isinstance(data, Mapping):
         return None

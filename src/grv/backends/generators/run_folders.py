@@ -25,6 +25,7 @@ from pathlib import Path
 
 from ..git import UserRepository, git
 from ..sandbox import scratch
+from .containers import remove_container
 
 PREFIX = "grv-run-"  # of the folders that `sweep` removes
 _NEW = "grv-new-"  # of those that have no lock yet
@@ -139,6 +140,7 @@ def run_folder(source: Source | None, *, keep: bool = False) -> Iterator[RunFold
             yield made
         finally:
             if keep:
+                remove_container(folder)
                 folder.rename(kept_folder(made))
             else:
                 remove(folder)
@@ -152,7 +154,8 @@ def kept_folder(made: RunFolder) -> Path:
 
 
 def remove(folder: Path) -> None:
-    """Remove a folder with whatever is in it."""
+    """Remove a folder with whatever is in it, and end its container if it has one."""
+    remove_container(folder)
     with contextlib.suppress(OSError):
         scratch.empty(str(folder))
         folder.rmdir()

@@ -29,8 +29,9 @@ _DENIED = re.compile(r"\b(?:no|0|zero|without|none of the|any)\s+(?:\w+\s+){0,2}
 class ClaimScorer:
     """Prefers candidates whose agent says that the tests pass: 1, nothing said 0, they fail -1.
 
-    It reads the end of the log of the run, which costs nothing. Agents claim success far more often
-    than they have it, so let `grv report` say what the claim is worth before you trust it.
+    Choose it for candidates that agents make. It reads the end of the log of the run, which costs
+    nothing. Agents claim success more often than they have it: `grv report` says what the claim is
+    worth on yours.
 
     Examples:
         >>> import grv

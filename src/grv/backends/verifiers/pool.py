@@ -32,13 +32,15 @@ from .human import HumanCheck
 from .known_findings import KnownFindings
 from .programs.findings import clean
 from .programs.published import PublishedCheck
-from .suite import StageMemory, TestOrder
+from .suite import StageMemory, Suite, TestOrder
 from .threads import Threads
 from .verdict_store import VerdictStore
 
 _PARSED = 256  # parsed checks in the cache
 _PATIENCE = 60.0  # seconds without any worker until a plain loop ends
 _PARSED_BYTES = 64 << 20  # of their records and what is made of them
+_SUITES_BYTES = 32 << 20  # of the counts of tests
+_SUITE_BYTES = 2048  # about as much as the counts of one suite take
 Tag = TypeVar("Tag")
 
 
@@ -116,6 +118,7 @@ class CheckVerifier:
         self._published = published
         self._threads = Threads(lambda: self.engine.slots, "verify")
         self._prepared: ByteCache[str, tuple[Problem, Check]] = ByteCache(_PARSED_BYTES, _PARSED)
+        self._suites: ByteCache[str, tuple[Suite, ...]] = ByteCache(_SUITES_BYTES)
         self._known = KnownFindings()
         self._lock = threading.Lock()
         self._closed = False
@@ -146,7 +149,13 @@ class CheckVerifier:
             )
         if self._decides and check.erring is not None:
             check.erring.refuse(f"problem {problem.id}, check")
+        suites = tuple(check.how.suites())
         with self._lock:
+            # A parsed check takes much more memory than the counts of its tests, which are kept.
+            known = self._suites.get(check.digest) or suites
+            for suite, same in zip(suites, known, strict=True):
+                suite.share(same)
+            self._suites.put(check.digest, known, _SUITE_BYTES * (1 + len(known)))
             self._prepared.put(problem.id, (problem, check), _size(problem))
         return check
 

@@ -20,7 +20,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...core.values import Verdict
@@ -42,6 +42,17 @@ class TestOrder(enum.Enum):
     LEARNED = "learned"
 
 
+@dataclass
+class _Counts:
+    """By test: how often it ran and failed, and what that took."""
+
+    runs: Counter[int] = field(default_factory=Counter)
+    failures: Counter[int] = field(default_factory=Counter)
+    seconds: dict[int, float] = field(default_factory=dict)
+    dollars: dict[int, float] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 class Suite:
     """The tests of one problem: how often each ran and failed. Any thread may use it.
 
@@ -53,11 +64,7 @@ class Suite:
     def __init__(self, what: str = "test") -> None:
         self.what = what
         self.order_tests = TestOrder.LEARNED
-        self._runs = Counter[int]()
-        self._failures = Counter[int]()
-        self._seconds: dict[int, float] = {}
-        self._dollars: dict[int, float] = {}
-        self._lock = threading.Lock()
+        self._counts = _Counts()
 
     def name(self, test: int) -> str:
         """The name of a test in a finding's stages."""
@@ -74,49 +81,39 @@ class Suite:
 
         `prices` are the dollars of one run of each test, as far as they are known before.
         """
-        with self._lock:
-            if self.order_tests is TestOrder.FILE or not (self._failures or prices):
+        counts = self._counts
+        with counts.lock:
+            if self.order_tests is TestOrder.FILE or not (counts.failures or prices):
                 return range(tests)
-            costs = self._costs(tests, prices)
-            return sorted(range(tests), key=lambda test: -self._merit(test, costs[test]))
-
-    def _merit(self, test: int, cost: float) -> float:
-        """Refutations per cost; what is free comes first."""
-        rate = (self._failures[test] + 0.5) / (self._runs[test] + 1)
-        return rate / cost if cost > 0 else math.inf
-
-    def _costs(self, tests: int, prices: Sequence[float | None]) -> list[float]:
-        """What a run of each test costs: in dollars if they are known of any, else in seconds."""
-        known = {test: price for test, price in enumerate(prices) if price is not None}
-        for test, dollars in self._dollars.items():
-            known.setdefault(test, dollars / self._runs[test])
-        if known:
-            return [known.get(test, 0.0) for test in range(tests)]
-        spent = ((self._seconds.get(test, 0.0), self._runs[test]) for test in range(tests))
-        means = (seconds / max(1, runs) for seconds, runs in spent)
-        return [max(_LEAST_SECONDS, mean) for mean in means]
+            costs = _costs(counts, tests, prices)
+            merits = [_merit(counts, test, costs[test]) for test in range(tests)]
+        return sorted(range(tests), key=lambda test: -merits[test])
 
     def note(self, ran: Iterable[tuple[int, Stage]]) -> None:
         """Count what ran; a broken run says nothing about a test."""
-        with self._lock:
+        counts = self._counts
+        with counts.lock:
             for test, stage in ran:
                 if stage.verdict is Verdict.BROKEN:
                     continue
-                self._runs[test] += 1
+                counts.runs[test] += 1
                 if stage.verdict is Verdict.FAILED:
-                    self._failures[test] += 1
-                self._seconds[test] = self._seconds.get(test, 0.0) + stage.seconds
+                    counts.failures[test] += 1
+                counts.seconds[test] = counts.seconds.get(test, 0.0) + stage.seconds
                 if stage.cost is not None:
-                    self._dollars[test] = self._dollars.get(test, 0.0) + stage.cost
+                    counts.dollars[test] = counts.dollars.get(test, 0.0) + stage.cost
 
     def recall(self, findings: Iterable[Iterable[Stage]]) -> None:
         """Start from the stages of earlier findings of the same problem, if nothing has run yet."""
-        with self._lock:
-            if self._runs:
-                return
+        if self._counts.runs:
+            return
         for stages in findings:
             numbered = [(self.number(stage.name), stage) for stage in stages]
             self.note([(number, stage) for number, stage in numbered if number is not None])
+
+    def share(self, other: Suite) -> None:
+        """Count together with another suite of the same tests."""
+        self._counts = other._counts
 
     def find(
         self, tests: int, one: Callable[[int], Finding], order: Sequence[int] | None = None
@@ -189,6 +186,23 @@ class StageMemory:
         """Remember a stage that the candidate has passed."""
         self._keep(paid)
         self._known[paid.run] = paid
+
+
+def _merit(counts: _Counts, test: int, cost: float) -> float:
+    """Refutations per cost; what is free comes first."""
+    rate = (counts.failures[test] + 0.5) / (counts.runs[test] + 1)
+    return rate / cost if cost > 0 else math.inf
+
+
+def _costs(counts: _Counts, tests: int, prices: Sequence[float | None]) -> list[float]:
+    """What a run of each test costs: in dollars if they are known of any, else in seconds."""
+    known = {test: price for test, price in enumerate(prices) if price is not None}
+    for test, dollars in counts.dollars.items():
+        known.setdefault(test, dollars / counts.runs[test])
+    if known:
+        return [known.get(test, 0.0) for test in range(tests)]
+    spent = ((counts.seconds.get(test, 0.0), counts.runs[test]) for test in range(tests))
+    return [max(_LEAST_SECONDS, seconds / max(1, runs)) for seconds, runs in spent]
 
 
 def with_stages(finding: Finding, stages: Sequence[Stage]) -> Finding:

@@ -21,7 +21,7 @@ from ...core.errors import UsageError
 from ...core.search import Policy
 from ...core.values import Costs, Measured
 from ...files import shown
-from ...parsing import list_of_prices, parse_costs
+from ...parsing import parse_costs
 from ...policies import spec
 from ...runtime.config import SearchConfig
 from ...text import checksum
@@ -264,10 +264,12 @@ def _costs(given: Any, least: Costs) -> Costs:
     if isinstance(least, Measured):
         # a first guess: what is paid is measured
         return Measured(costs.generate, costs.verify, failure=costs.failure)
-    lower = [costs.generate < least.generate, costs.verify < least.verify]
-    if any(lower) or costs.failure < least.failure:
-        allowed = [least.generate, *list_of_prices(least)[1:]]
-        raise wrong("grv.costs", f"must be at least {','.join(f'{each:g}' for each in allowed)}")
+    given_prices = (costs.generate, costs.verify, costs.failure)
+    lowest = (least.generate, least.verify, least.failure)
+    if any(price < low for price, low in zip(given_prices, lowest, strict=True)):
+        shown_prices = lowest[: 3 if costs.has_failure or least.has_failure else 2]
+        allowed = ",".join(f"{price:g}" for price in shown_prices)
+        raise wrong("grv.costs", f"must be at least {allowed}")
     return Costs(costs.generate, costs.verify, failure=costs.failure, score=least.score)
 
 

@@ -25,6 +25,7 @@ from ...protocols import Finding, Problem, Stage, Usage
 from ...sandbox.limits import CONTAINERS, RunLimits
 from ..checks import WholeTextCheck
 from ..command import process_folder
+from ..groups import MemberSuite
 from ..languages.toolchains import NotInstalled
 from ..programs.findings import clean, failed
 from ..worker_pair import WorkerPair
@@ -52,6 +53,7 @@ LIMITS = RunLimits(seconds=300.0, memory_mb=4096, output_mb=16.0, files_mb=512, 
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib64")
 _MOST_NAMES = 100_000  # tests in a record
 _READ = 16  # candidates whose changes are kept
+_MOST_STAGES = 8  # files of tests that run in a process each; starting more would cost too much
 _LISTS = ("tests", "fail_to_pass", "pass_to_pass", "protect", "readable", "command")
 
 
@@ -104,6 +106,13 @@ class RepoSettings:
         named = (test_file(name) for name in self.required if "::" in name)
         return tuple(dict.fromkeys(named)) if self.runner in IN_PROCESS else ()
 
+    @property
+    def stages(self) -> tuple[str, ...]:
+        """The files of tests that run in a process each, so that their order changes nothing."""
+        are_files = all(path.endswith(".py") and "::" not in path for path in self.files)
+        is_few = 1 < len(self.files) <= _MOST_STAGES
+        return self.files if are_files and is_few and self.runner in IN_PROCESS else ()
+
 
 class _NotJudged(Exception):
     """The machine or the repository is at fault, not the candidate."""
@@ -120,6 +129,7 @@ class RepoCheck(WholeTextCheck):
         self._repository = Repository(settings.repository)
         tests = (*settings.tests, *settings.required)
         self.protection = Protection.of(tests, settings.protect)
+        self.suite = MemberSuite(settings.stages) if settings.stages else None
         self._changes = functools.lru_cache(_READ)(self._read)
 
     @classmethod
@@ -232,15 +242,52 @@ class _Trial:
         """Run what is needed to decide."""
         self._set_up()
         before = self._before()
-        started = time.monotonic()
+        results = Results()
+        problem = self._tried(changes, before, results)
+        return self._controlled(changes, results) if problem is None else problem
+
+    def _tried(self, changes: Changes, before: Results | None, results: Results) -> Finding | None:
+        """Run the tests, each file in turn or all at once; why the candidate fails, if it does."""
+        suite = self._check.suite
+        files = self._settings.files
         required = self._settings.required
-        ran, results = self._run(changes, stops=True, required=required)
-        self.seconds = time.monotonic() - started
-        self._note_stages(results)
-        problem = self._problem(ran, results, before)
-        if problem is not None:
-            return problem
-        return self._controlled(changes, results)
+        if suite is None:
+            return self._run_once(changes, before, results, files, required)
+        stages: list[tuple[int, Stage]] = []
+        problem = None
+        for number in suite.order(len(files)):
+            file = files[number]
+            started = self.seconds
+            inside = [name for name in required if test_file(name) == file]
+            own = None if before is None else before.of_file(file)
+            problem = self._run_once(changes, own, results, (file,), inside)
+            verdict = Verdict.PASSED if problem is None else Verdict.FAILED
+            stages.append((number, Stage(file, verdict, self.seconds - started)))
+            if problem is not None:
+                break
+        suite.note(stages)
+        self.stages = [stage for _, stage in stages]
+        missing = [name for name in required if name not in results.tests]
+        if problem is None and missing:
+            return failed("a test is missing", test=missing[0])
+        return problem
+
+    def _run_once(
+        self,
+        changes: Changes,
+        before: Results | None,
+        results: Results,
+        files: Sequence[str],
+        required: Sequence[str],
+    ) -> Finding | None:
+        """Run some files of tests in one process, and add what they show to the results."""
+        started = time.monotonic()
+        ran, found = self._run(changes, files, stops=True, required=required)
+        self.seconds += time.monotonic() - started
+        results.tests.update(found.tests)
+        if self._check.suite is None:
+            self._note_stages(found)
+        return self._problem(ran, found, before, required)
 
     def _set_up(self) -> None:
         """Run the commands of `setup`, once for all candidates."""
@@ -268,7 +315,7 @@ class _Trial:
         with self._workspace.lock:
             known = self._workspace.facts.get(name)
             if known is None:
-                ran, known = self._run(None, stops=False)
+                ran, known = self._run(None, settings.files, stops=False)
                 if known.finished is None:
                     said = ran.problem or _said(ran)
                     raise _NotJudged(f"the tests do not end on the unchanged commit: {said}")
@@ -284,13 +331,14 @@ class _Trial:
     def _run(
         self,
         changes: Changes | None,
+        files: Sequence[str],
         *,
         stops: bool,
         required: Sequence[str] = (),
         rewritten: Mapping[str, NewFile] | None = None,
     ) -> tuple[Ran, Results]:
         settings = self._settings
-        command = self._command(settings.runner, settings.command, settings.files)
+        command = self._command(settings.runner, settings.command, files)
         job = {**command.job, "stops": stops, "required": [*required]}
         writable = settings.writable or self._pair.tools.isolation.value == "unsafe"
         with self._workspace.copy(changes, writable=writable) as folder:
@@ -344,21 +392,23 @@ class _Trial:
         }
         for file, seconds in results.seconds_by_file().items():
             verdict = Verdict.FAILED if file in failing else Verdict.PASSED
-            measured = self.seconds if file == WHOLE else seconds
-            self.stages.append(Stage(file, verdict, measured))
+            measured = seconds or self.seconds
+            self.stages.append(Stage(file or self._settings.runner, verdict, measured))
 
-    def _problem(self, ran: Ran, results: Results, before: Results | None) -> Finding | None:
+    def _problem(
+        self, ran: Ran, results: Results, before: Results | None, required: Sequence[str]
+    ) -> Finding | None:
         """Why a candidate fails; None if it may pass."""
-        required = self._settings.required
+        names_tests = bool(self._settings.required)
         for name, end in results.tests.items():
-            if end.outcome == "failed" and (not required or name in required):
+            if end.outcome == "failed" and (not names_tests or name in required):
                 return failed("tests failed", test=name, said=end.text or _said(ran))
-        if results.broken and not required:
+        if results.broken and not names_tests:
             name, text = next(iter(results.broken.items()))
             return failed("tests cannot be loaded", test=name, said=text)
         if results.finished is None:
             return failed(ran.problem or "ended before its tests did", said=_said(ran))
-        if results.finished and not required and self._settings.runner not in IN_PROCESS:
+        if results.finished and not names_tests and self._settings.runner not in IN_PROCESS:
             return failed("tests failed", exit_code=results.finished, said=_said(ran))
         for name, allowed in _wanted(required, before).items():
             there = results.tests.get(name)
@@ -391,7 +441,7 @@ class _Trial:
         if not files or not must_fail:
             return Finding(Verdict.PASSED, "", evidence)
         started = time.monotonic()
-        _, again = self._run(changes, stops=False, rewritten=files)
+        _, again = self._run(changes, self._settings.files, stops=False, rewritten=files)
         seconds = time.monotonic() - started
         self.seconds += seconds
         forged = sorted(

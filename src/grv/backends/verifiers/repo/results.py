@@ -58,6 +58,14 @@ class Results:
     broken: dict[str, str] = field(default_factory=dict)
     written: bytes = b""
 
+    def of_file(self, file: str) -> Results:
+        """The part that is about one file of tests."""
+        return replace(
+            self,
+            tests={name: end for name, end in self.tests.items() if test_file(name) == file},
+            broken={name: text for name, text in self.broken.items() if test_file(name) == file},
+        )
+
     def seconds_by_file(self) -> dict[str, float]:
         """How long the tests of each file took, in the order in which they ran."""
         found: dict[str, float] = {}
