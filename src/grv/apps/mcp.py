@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from .. import __version__
 from ..core.errors import UsageError, installing
 from ..options import option
 from ..runtime.options import Calls
@@ -161,6 +162,7 @@ def _run(
             int(serving.request_mb * (1 << 20)),
             known,
             parts.attempts,
+            __version__,
         )
         try:
             if streams is not None:

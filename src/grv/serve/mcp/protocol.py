@@ -12,7 +12,6 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
-from ... import __version__
 from ...core.errors import GrvError
 from ..clients import Client
 from ..errors import ApiError
@@ -80,7 +79,7 @@ def protocol_server(
 
     return Server(
         NAME,
-        version=__version__,
+        version=tools.version,
         instructions=_INSTRUCTIONS,
         on_list_tools=listed,
         on_call_tool=called,

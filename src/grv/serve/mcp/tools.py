@@ -221,6 +221,7 @@ class Tools:
         longest: the most bytes of the arguments of a call.
         known: whether clients need a key. Then they learn no addresses.
         attempts: runs agents; None if the operator named no repository.
+        version: that of grv, which clients are told.
     """
 
     profiles: Mapping[str, Profile]
@@ -230,6 +231,7 @@ class Tools:
     longest: int = 4 << 20
     known: bool = False
     attempts: Attempts | None = None
+    version: str = ""
     _threads: anyio.CapacityLimiter = field(
         init=False, default_factory=lambda: anyio.CapacityLimiter(_THREADS)
     )
