@@ -137,6 +137,14 @@ def test_a_program_that_says_it_has_passed_has_not(offer: Offer) -> None:
     assert (unreadable["verdict"], unreadable["bill"]["cost"]) == ("failed", 0)
 
 
+def test_a_model_need_not_read_a_long_output(offer: Offer) -> None:
+    check = {"kind": "stdin", "tests": [{"input": "", "output": "right"}]}
+    program = "```python\nprint('x' * 100_000 + 'end')\n```"
+    found = offer.talk("verify", candidate=program, check=check)
+    assert found["verdict"] == "failed"
+    assert len(json.dumps(found)) < 20_000
+
+
 def test_solve_returns_the_answer_that_passed_with_its_bill(offer: Offer) -> None:
     found = offer.talk("solve", problem="What is it?", check=MATH, budget=40)
     assert (found["answer"], found["verified"]) == (RIGHT, True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
@@ -152,14 +151,3 @@ def test_what_the_reader_folds_stays_folded(browser: Browser, shown: Dashboard) 
     first = visit.page.locator("#beside .pane").first.locator(".fold:has(.path)").first
     assert first.get_attribute("open") is None
     visit.close()
-
-
-def pictures(folder: Path) -> None:
-    """Pictures for people: light, dark, and a phone's. `python -m pytest` does not call it."""
-    run(folder / "ledger", ["fix-parser"], Agent())
-    with dashboard(folder / "ledger") as up, chromium() as launched:
-        looks = {"light": {}, "dark": {"theme": "dark"}, "phone": {"width": 390}}
-        for name, how in looks.items():
-            visit = opened(launched, up, **how)
-            visit.page.screenshot(path=folder / f"{name}.png", full_page=True)
-            visit.close()

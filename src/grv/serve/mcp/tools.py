@@ -45,6 +45,7 @@ _STATUS = ("search",)
 _ATTEMPT = ("task", "name", "budget", "deadline")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _LONGEST_TASK = 100_000  # characters
+_LONGEST_EVIDENCE = 4_000  # characters of a text in evidence
 
 Report = Callable[[float, str], Awaitable[None]]
 
@@ -310,7 +311,7 @@ class Tools:
             "reason": solution.message if finding is None else finding.reason,
             **found,
             "bill": without_given(request, found["bill"]),
-            "evidence": evidence_of(finding, request.check),
+            "evidence": _shortened(evidence_of(finding, request.check)),
         }
 
     async def _solve(
@@ -342,7 +343,7 @@ class Tools:
             if error.status != 422:  # the search could not be made
                 raise
             return {"answer": None, "message": str(error), **found}
-        return {"answer": answer, **found}
+        return {"answer": answer, **found, "evidence": _shortened(found["evidence"])}
 
     async def _found(
         self, request: CompletionRequest, client: Client, arrived: float, report: Report
@@ -413,6 +414,18 @@ class Tools:
             "spent": self.reader.possibly_paid(client.name),
             "budget": _finite(min(client.budget, self.total if not self.known else math.inf)),
         }
+
+
+def _shortened(value: Any) -> Any:
+    """Evidence with the ends of long texts only: a model has to read it."""
+    match value:
+        case str() if len(value) > _LONGEST_EVIDENCE:
+            return f"[{len(value)} characters] ... {value[-_LONGEST_EVIDENCE:]}"
+        case list():
+            return [_shortened(each) for each in value]
+        case Mapping():
+            return {name: _shortened(each) for name, each in value.items()}
+    return value
 
 
 def _finite(amount: float) -> float | None:
