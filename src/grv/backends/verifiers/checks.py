@@ -535,6 +535,12 @@ def _runs_command(record: Mapping[str, Any]) -> str:
     return f"runs the command {shown(record.get('argv'))} with your rights"
 
 
+def _runs_container(record: Mapping[str, Any]) -> str:
+    from .harbor import outside
+
+    return outside(record)
+
+
 def _reads_repository(record: Mapping[str, Any]) -> str:
     from .repo.check import outside
 
@@ -614,6 +620,16 @@ KINDS: Mapping[str, CheckKind] = {
     ),
     "first": limited_check(".groups", "GroupCheck", "checks", for_guests=True, reads=()),
     "function": program_check(_function, not_for_guests=("labels",)),
+    "harbor": text_check(
+        ".harbor",
+        "HarborCheck",
+        "task",
+        "image",
+        "workdir",
+        "network",
+        reads=(),
+        outside=_runs_container,
+    ),
     "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
     "judge": text_check(".judge", "JudgeCheck", *_JUDGE, outside=_asks_model),
