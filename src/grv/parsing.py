@@ -38,6 +38,18 @@ def parse_costs(text: str) -> Costs:
     return costs
 
 
+def parse_errors(text: str) -> tuple[float, float]:
+    """The errors of a verifier `A,B`: how often it passes a wrong candidate, and fails a right one.
+
+    >>> parse_errors(".05,.1")
+    (0.05, 0.1)
+    """
+    numbers = _numbers(text)
+    if len(numbers) != 2 or not all(0 <= each < 1 for each in numbers) or sum(numbers) >= 1:
+        raise UsageError("give two shares whose sum is below 1, as in .05,.1")
+    return numbers[0], numbers[1]
+
+
 class FromPrices(Measured):
     """Measured costs whose first guess comes from prices and prompts, not from the user."""
 

@@ -67,11 +67,16 @@ def _rate(candidates: Sequence[JudgedCandidate]) -> Rate:
     for candidate in candidates:
         if candidate.calls:
             shares[candidate.problem].append(candidate.mistakes / candidate.calls)
-    n = sum(map(len, shares.values()))
+    return clustered_rate(list(shares.values()))
+
+
+def clustered_rate(groups: Sequence[Sequence[float]]) -> Rate:
+    """The mean of all values, with its interval; those of one group, a problem, are alike."""
+    n = sum(map(len, groups))
     if n == 0:
         return Rate(0.5, 0.0, 1.0, 0)
-    mean = math.fsum(map(math.fsum, shares.values())) / n
-    low, high = _interval(mean, n, list(shares.values()))
+    mean = math.fsum(map(math.fsum, groups)) / n
+    low, high = _interval(mean, n, groups)
     return Rate(mean, min(low, mean), max(high, mean), n)
 
 

@@ -58,6 +58,8 @@ class Started:
         prior: the prior that the policy `learning` decides by, as text; empty without one.
         scorer: the model of a trained score, which the search keeps. It is not part of the search's
             id, so that a new model does not make a search start again.
+        shares: what earlier problems said about the share of right candidates, as text, if a check
+            that errs decides by it; the search keeps it.
         conditions: those under which verdicts are wanted; None with the user's own verifier. They
             are not part of the search's id: a search under other conditions keeps the drafts.
     """
@@ -70,6 +72,7 @@ class Started:
     prior: str = ""
     scorer: str = ""
     conditions: Conditions | None = None
+    shares: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,7 @@ _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args
 
 # Fields that format 1 did not have, with their defaults.
 _ADDED: dict[str, Any] = {
-    **dict.fromkeys(("prompt", "check", "account", "prior", "scorer"), ""),
+    **dict.fromkeys(("prompt", "check", "account", "prior", "scorer", "shares"), ""),
     **dict.fromkeys(("generator", "broken", "reviewer", "note"), ""),
     **{
         "batch": {},

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...options import Family, option
+from ...theory.confirmations import Confirm
 from ..sandbox.limits import Isolation, RunLimits
 
 if TYPE_CHECKING:
@@ -81,6 +82,12 @@ class Verification(Family):
         most=0.5,
     )
 
+    confirm: Confirm = option(
+        Confirm.COLD,
+        "The rule by which checks that err decide: cold bounds wrong answers per search whatever"
+        " the candidates are; bayes uses what earlier problems of the ledger have shown.",
+    )
+
     @property
     def limits(self) -> RunLimits:
         """What programs may use if their check sets no limit."""
@@ -106,6 +113,7 @@ class Verification(Family):
             allow_commands=self.allow_commands,
             refute=self.refute,
             wrong=self.wrong,
+            confirm=self.confirm,
             decides=decides,
             published=published,
         )

@@ -13,15 +13,22 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from ...conditions import Conditions
 from ...core.errors import UsageError, VerifierError
 from ...core.values import REFUTED, Verdict
 from ...text import checksum
-from ...theory.confirmations import check_wrong, passes_needed
+from ...theory.confirmations import (
+    CallCounts,
+    Confirm,
+    Decision,
+    Earlier,
+    Errors,
+    check_wrong,
+)
 from ..callables import processors
-from ..protocols import JUDGED, Draft, Finding, ParkedCall, Problem
+from ..protocols import JUDGED, NOTHING, Draft, Finding, ParkedCall, Problem, Stage
 from ..sandbox.limits import InForce, Isolation, RunLimits
 from ..sandbox.worker import sweep
 from .byte_cache import ByteCache, size_of
@@ -37,6 +44,7 @@ from .verdict_store import VerdictStore
 
 _PARSED = 256  # parsed checks in the cache
 _PATIENCE = 60.0  # seconds without any worker until a plain loop ends
+_FIRST = Earlier()
 _PARSED_BYTES = 64 << 20  # of their records and what is made of them
 Tag = TypeVar("Tag")
 
@@ -68,6 +76,8 @@ class CheckVerifier:
         engine: where candidates are run; by default in processes of this machine. It has `workers`
             and `attempts` of its own, and is closed with the verifier.
         wrong: the probability of a wrong answer that a search accepts from a check that errs.
+        confirm: the rule by which such a check decides: `cold`, for any candidates, or `bayes`, by
+            the shares of right candidates that earlier problems have shown.
         decides: whether its verdicts decide searches. If not, they are labels: a check that errs is
             called once, and may err as often as it likes.
         published: whether programs may get the labels of the paper's published harness. They are
@@ -81,7 +91,7 @@ class CheckVerifier:
         passed
     """
 
-    reads_number: ClassVar[bool] = True
+    reads_earlier: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -95,6 +105,7 @@ class CheckVerifier:
         refute: bool = True,
         engine: Engine | None = None,
         wrong: float = 0.05,
+        confirm: Confirm = Confirm.COLD,
         decides: bool = True,
         published: bool = False,
     ) -> None:
@@ -107,6 +118,7 @@ class CheckVerifier:
         self._refute = refute
         check_wrong(wrong)
         self._wrong = wrong
+        self._confirm = confirm
         self._decides = decides
         self._published = published
         self._threads = Threads(lambda: self.engine.slots, "verify")
@@ -145,6 +157,13 @@ class CheckVerifier:
             self._prepared.put(problem.id, (problem, check), _size(problem))
         return check
 
+    def learns_shares(self, problem: Problem) -> Errors | None:
+        """The errors of a problem's check, if earlier problems help to decide; else None."""
+        if self._confirm is not Confirm.BAYES or not self._decides:
+            return None
+        erring = self.prepare(problem).erring
+        return None if erring is None else erring.errors
+
     def conditions(self, problem: Problem) -> Conditions:
         """What verdicts on a problem's candidates depend on now, besides the texts."""
         return self._conditions(self.prepare(problem))
@@ -153,7 +172,8 @@ class CheckVerifier:
         found = check.conditions(self.engine.isolation)
         if check.erring is None or not self._decides:
             return found
-        return replace(found, check=checksum(f"{found.check} {self._wrong}"))
+        rule = "" if self._confirm is Confirm.COLD else f" {self._confirm}"
+        return replace(found, check=checksum(f"{found.check} {self._wrong}{rule}"))
 
     def key(self, problem: Problem, draft: Draft) -> str | None:
         """The key of a draft: drafts with equal keys fail together. None means no class."""
@@ -172,15 +192,17 @@ class CheckVerifier:
             return None
         return None if reason is None else str(clean(reason))
 
-    async def verify(self, problem: Problem, draft: Draft, *, number: int = 1) -> Finding:
+    async def verify(
+        self, problem: Problem, draft: Draft, *, earlier: Earlier = _FIRST
+    ) -> Finding:
         """The finding on a draft. A cancellation stops the program.
 
-        `number` says the how manieth candidate of its search it is that is verified. The later it
-        comes, the more passes it needs if the check errs.
+        `earlier` is what its search knows. It decides how many passes the draft needs if the check
+        errs.
         """
         job = Job()
         loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text, number)
+        future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text, earlier)
         try:
             return (await asyncio.shield(future)).finding
         except asyncio.CancelledError:
@@ -240,7 +262,9 @@ class CheckVerifier:
             except VerifierError as exc:
                 return Judged(Finding(Verdict.BROKEN, str(exc)), None)
 
-    def _find(self, job: Job, problem: Problem, text: str, number: int = 1) -> Judged:
+    def _find(
+        self, job: Job, problem: Problem, text: str, earlier: Earlier = _FIRST
+    ) -> Judged:
         check = self.prepare(problem)
         how = check.how
         if isinstance(how, HumanCheck):
@@ -256,7 +280,7 @@ class CheckVerifier:
         except Exception as exc:  # an error in reading one candidate must not affect others
             return Judged(fault(exc), None)
         if check.erring is not None and self._decides:
-            found = self._confirmed(job, problem, check, text, number)
+            found = self._confirmed(job, problem, check, text, earlier)
             return Judged(replace(found, conditions=conditions), key)
         if key is None:
             found = self.engine.judge(job, problem, check, text)
@@ -280,18 +304,39 @@ class CheckVerifier:
         return Judged(replace(finding, conditions=conditions, evidence=evidence), key)
 
     def _confirmed(
-        self, job: Job, problem: Problem, check: Check, text: str, number: int
+        self, job: Job, problem: Problem, check: Check, text: str, earlier: Earlier
     ) -> Finding:
-        """The finding of as many calls as the candidate needs; nothing is taken from memory."""
+        """The finding of as many calls as the rule wants; nothing is taken from memory."""
         assert check.erring is not None
         errors = check.erring.errors
         assert errors is not None, "prepare has refused it"
-        passes = passes_needed(number, errors, self._wrong)
-        found = self.engine.judge(job, problem, replace(check, repeat=passes), text)
-        if found.verdict is not Verdict.PASSED:
-            return found
-        judged = {"passes": passes, "candidate": number, "wrong_probability": self._wrong}
-        return replace(found, evidence={**found.evidence, JUDGED: judged})
+        rule = self._confirm.rule(errors, self._wrong, earlier)
+        counts = CallCounts()
+        usage = NOTHING
+        stages: list[Stage] = []
+        decision: Decision = "again"
+        while decision == "again":
+            seed = counts.passes + counts.failures
+            found = self.engine.judge(job, problem, check, text, seed)
+            usage = found.usage if usage is NOTHING else usage + found.usage
+            stages += found.stages
+            if found.verdict is Verdict.BROKEN:
+                return replace(found, usage=usage)
+            counts = counts.plus(passed=found.verdict is Verdict.PASSED)
+            decision = rule.decide(counts)
+        judged: dict[str, Any] = {"passes": counts.passes, "failures": counts.failures}
+        judged |= {"errors": [errors.false_pass, errors.false_fail], "candidate": earlier.number}
+        verdict = Verdict.FAILED
+        if decision == "return":
+            verdict = Verdict.PASSED
+            judged["wrong_probability"] = rule.wrong(counts)
+        evidence = {**found.evidence, JUDGED: judged}
+        if stages:
+            evidence["stages"] = [stage.as_data() for stage in stages]
+        reason = found.reason
+        if found.verdict is not verdict:
+            reason = f"{counts.passes} of {seed + 1} calls passed it"
+        return replace(found, verdict=verdict, reason=reason, evidence=evidence, usage=usage)
 
     def forget(self) -> None:
         """Forget the findings of this process, so that a candidate is verified again."""
