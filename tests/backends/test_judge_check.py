@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from grv.backends.protocols import Draft, Finding, Problem
-from grv.backends.verifiers.judge import INSTRUCTION, read_verdict
+from grv.backends.verifiers.judge import INSTRUCTIONS, read_verdict
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
@@ -58,7 +58,7 @@ def test_the_answer_is_a_string_in_a_record_and_the_instruction_comes_first(
         found = judge(verifier, server, text, reference="12", rubric=["one number"])
         messages = server.bodies[0]["messages"]
     assert found.verdict is Verdict.FAILED
-    assert messages[0] == {"role": "system", "content": INSTRUCTION}
+    assert messages[0] == {"role": "system", "content": INSTRUCTIONS[0]}
     assert len(messages) == 2
     assert json.loads(messages[1]["content"]) == {
         "problem": "What is 7 + 5?",

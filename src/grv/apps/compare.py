@@ -88,7 +88,9 @@ def compare(
     check_outputs([json, csv], [log, reading.rewards, job], [score, *settings.policies])
     if errors is not None:
         if generators or pairs or settings.total_budget is not None:
-            raise UsageError("--errors compares rules: leave out --generator, --pairs, --total-budget")
+            raise UsageError(
+                "--errors compares rules: leave out --generator, --pairs, --total-budget"
+            )
         _compare_rules(log, settings, reading, score, json, csv, errors, wrong)
         return
     if generators:

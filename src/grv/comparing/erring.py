@@ -199,9 +199,7 @@ class _Work:
         return drawn_calls(problem, self.errors, f"{self.seed} {number}")
 
 
-def shares_after(
-    finished: Sequence[Sequence[CallCounts]], errors: Errors
-) -> RightShares | None:
+def shares_after(finished: Sequence[Sequence[CallCounts]], errors: Errors) -> RightShares | None:
     """The shares in force after these problems, in the order in which they finished."""
     past = [counts for counts in finished[window(len(finished), RIGHT_SHARES)] if counts]
     return RightShares.fitted(past, errors) if past else None
@@ -212,9 +210,7 @@ def _tried(
 ) -> list[list[_Trial]]:
     """`[orders][problems]`: the trials of one rule."""
     units = orders * sum(len(batch.problem) for batch in work.batches) * 20
-    return list(
-        in_parts(lambda number: work.repetition(number, policy, rule), orders, jobs, units)
-    )
+    return list(in_parts(lambda number: work.repetition(number, policy, rule), orders, jobs, units))
 
 
 def _rows(policy: str, found: Mapping[str, list[list[_Trial]]], seed: int) -> list[ErringRow]:

@@ -98,7 +98,7 @@ class ErringVerifier:
         self.calls = 0
 
     def verdicts(self, places: Sequence[int], candidates: Sequence[int]) -> list[Verdict]:
-        """The verdicts on the candidates of one step: their places, and their numbers in the log."""
+        """The verdicts on candidates of one step: their places, and their numbers in the log."""
         known = tuple(self._known[place] for place in sorted(self._known))
         verdicts = []
         for number, (place, candidate) in enumerate(zip(places, candidates, strict=True), 1):

@@ -601,8 +601,7 @@ class Executor:
         found = [finding_of(self.record.found[id]).call_counts for id in before]
         counts = tuple(each[0] for each in found if each is not None)
         return {
-            id: Earlier(len(before) + place, counts, self.shares)
-            for place, id in enumerate(ids, 1)
+            id: Earlier(len(before) + place, counts, self.shares) for place, id in enumerate(ids, 1)
         }
 
     async def _find(self, id: CandidateId, earlier: Earlier, scope: anyio.CancelScope) -> None:

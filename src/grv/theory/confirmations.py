@@ -30,7 +30,7 @@ Decision = Literal["return", "drop", "again"]
 _GRID = (0.0, *(10 ** (-3 + 3 * step / 20) for step in range(20)), 0.999)
 _ROUNDS = 200  # of the fit
 _CLOSE = 1e-9  # the fit ends when no weight changes by more
-_MOST_CALLS = 1000  # on one candidate, by a rule that may ask on; then it is dropped
+_NUMBERED = 10_000  # candidates of a search, for what one of them may need
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,11 +238,13 @@ class ProbablyRight:
         shares: what is known about the share of right candidates, before this one.
         errors: those of the verifier.
         bound: the probability of a wrong answer that is accepted.
+        most: the number of calls after which a candidate is dropped in any case.
     """
 
     shares: RightShares
     errors: Errors
     bound: float
+    most: int
 
     def decide(self, counts: CallCounts) -> Decision:
         """What to do after these calls."""
@@ -250,7 +252,7 @@ class ProbablyRight:
         if counts.passes and chance >= 1 - self.bound:
             return "return"
         calls = counts.passes + counts.failures
-        if calls >= _MOST_CALLS:
+        if calls >= self.most:
             return "drop"
         if calls and chance <= self.shares.given(counts, self.errors).mean:
             return "drop"
@@ -294,7 +296,19 @@ class Confirm(enum.StrEnum):
         shares = earlier.shares or RightShares.flat()
         for counts in earlier.counts:
             shares = shares.given(counts, errors)
-        return ProbablyRight(shares, errors, wrong)
+        return ProbablyRight(shares, errors, wrong, self.most_calls(errors, wrong))
+
+    def most_calls(self, errors: Errors, wrong: float) -> int:
+        """The most calls on one candidate, in a search that verifies at most 10,000 of them.
+
+        >>> (
+        ...     Confirm.COLD.most_calls(Errors(0.05), 0.05),
+        ...     Confirm.BAYES.most_calls(Errors(0.05), 0.05),
+        ... )
+        (8, 32)
+        """
+        in_a_row = passes_needed(_NUMBERED, errors, wrong)
+        return in_a_row if self is Confirm.COLD else 4 * in_a_row
 
 
 def _rates(candidates: Sequence[CallCounts], errors: Errors) -> list[float]:

@@ -98,9 +98,7 @@ class RayEngine:
         """The number of requests that may be in flight."""
         return min(_MOST_SLOTS, max(1, sum(node.slots for node in self._nodes.ready)))
 
-    def judge(
-        self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0
-    ) -> Finding:
+    def judge(self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0) -> Finding:
         """The finding on a text, from any node; what calls a server is called from here."""
         if kinds_in(problem.check) & {"http", "human", "judge"}:
             return self._here.judge(job, problem, check, text, seed)

@@ -92,9 +92,7 @@ class Engine(Protocol):
         """How programs are confined; a UsageError if the level cannot be had."""
         ...
 
-    def judge(
-        self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0
-    ) -> Finding:
+    def judge(self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0) -> Finding:
         """The finding on a text. `check` is that of the problem, `seed` that of the first run."""
         ...
 
@@ -132,9 +130,7 @@ class LocalEngine:
         """How programs are confined; a UsageError if this machine lacks the level."""
         return self.pairs[0].candidate.in_force
 
-    def judge(
-        self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0
-    ) -> Finding:
+    def judge(self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0) -> Finding:
         """The finding of as many runs as the check wants."""
         findings: list[Finding] = []
         for number in range(check.repeat):

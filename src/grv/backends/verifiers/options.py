@@ -11,6 +11,7 @@ from ...theory.confirmations import Confirm
 from ..sandbox.limits import Isolation, RunLimits
 
 if TYPE_CHECKING:
+    from .judge_prices import JudgePrices
     from .pool import CheckVerifier
     from .verdict_store import VerdictStore
 
@@ -94,7 +95,12 @@ class Verification(Family):
         return RunLimits(seconds=self.timeout, memory_mb=self.memory)
 
     def verifier(
-        self, store: VerdictStore | None = None, *, decides: bool = True, published: bool = False
+        self,
+        store: VerdictStore | None = None,
+        *,
+        decides: bool = True,
+        published: bool = False,
+        prices: JudgePrices | None = None,
     ) -> CheckVerifier:
         """The verifier; the caller closes it. `CheckVerifier` explains the arguments."""
         from .pool import CheckVerifier
@@ -114,6 +120,7 @@ class Verification(Family):
             refute=self.refute,
             wrong=self.wrong,
             confirm=self.confirm,
+            prices=prices,
             decides=decides,
             published=published,
         )

@@ -32,10 +32,11 @@ from ..protocols import JUDGED, NOTHING, Draft, Finding, ParkedCall, Problem, St
 from ..sandbox.limits import InForce, Isolation, RunLimits
 from ..sandbox.worker import sweep
 from .byte_cache import ByteCache, size_of
-from .checks import Check, parse_check
+from .checks import Check, WholeTextCheck, parse_check
 from .command import check_allowed
 from .engine import CALLED_OFF, Engine, Job, LocalEngine, NoWorkers, fault
 from .human import HumanCheck
+from .judge_prices import JudgePrices
 from .known_findings import KnownFindings
 from .programs.findings import clean
 from .programs.published import PublishedCheck
@@ -78,6 +79,7 @@ class CheckVerifier:
         wrong: the probability of a wrong answer that a search accepts from a check that errs.
         confirm: the rule by which such a check decides: `cold`, for any candidates, or `bayes`, by
             the shares of right candidates that earlier problems have shown.
+        prices: what models that judge cost.
         decides: whether its verdicts decide searches. If not, they are labels: a check that errs is
             called once, and may err as often as it likes.
         published: whether programs may get the labels of the paper's published harness. They are
@@ -106,6 +108,7 @@ class CheckVerifier:
         engine: Engine | None = None,
         wrong: float = 0.05,
         confirm: Confirm = Confirm.COLD,
+        prices: JudgePrices | None = None,
         decides: bool = True,
         published: bool = False,
     ) -> None:
@@ -119,6 +122,7 @@ class CheckVerifier:
         check_wrong(wrong)
         self._wrong = wrong
         self._confirm = confirm
+        self._prices = prices
         self._decides = decides
         self._published = published
         self._threads = Threads(lambda: self.engine.slots, "verify")
@@ -153,6 +157,8 @@ class CheckVerifier:
             )
         if self._decides and check.erring is not None:
             check.erring.refuse(f"problem {problem.id}, check")
+        if self._prices is not None and isinstance(check.how, WholeTextCheck):
+            check = replace(check, how=check.how.priced(self._prices))
         with self._lock:
             self._prepared.put(problem.id, (problem, check), _size(problem))
         return check
@@ -192,9 +198,7 @@ class CheckVerifier:
             return None
         return None if reason is None else str(clean(reason))
 
-    async def verify(
-        self, problem: Problem, draft: Draft, *, earlier: Earlier = _FIRST
-    ) -> Finding:
+    async def verify(self, problem: Problem, draft: Draft, *, earlier: Earlier = _FIRST) -> Finding:
         """The finding on a draft. A cancellation stops the program.
 
         `earlier` is what its search knows. It decides how many passes the draft needs if the check
@@ -213,8 +217,12 @@ class CheckVerifier:
         """The finding on a text."""
         return self._judged(Job(), problem, text).finding
 
-    def find_all(self, jobs: Iterable[tuple[Tag, Problem, str]]) -> Iterator[tuple[Tag, Judged]]:
+    def find_all(
+        self, jobs: Iterable[tuple[Tag, Problem, str]], seed: int = 0
+    ) -> Iterator[tuple[Tag, Judged]]:
         """The findings on many texts, each with its tag, in the order of completion.
+
+        `seed` is that of the first run of each.
 
         Takes from `jobs` only what the workers need. If the caller stops early, running jobs are
         called off.
@@ -232,7 +240,7 @@ class CheckVerifier:
                         more = False
                         break
                     job = Job()
-                    future = self._threads.submit(self._judged, job, problem, text)
+                    future = self._threads.submit(self._judged, job, problem, text, seed)
                     running[future] = (tag, job)
                     future.add_done_callback(ended.put)
                 if running:
@@ -244,7 +252,7 @@ class CheckVerifier:
                 future.cancel()
                 job.call_off()
 
-    def _judged(self, job: Job, problem: Problem, text: str) -> Judged:
+    def _judged(self, job: Job, problem: Problem, text: str, seed: int = 0) -> Judged:
         """Like `_find`, but broken if a server does not answer, or if a person decides.
 
         A NoWorkers error is raised if it lasts: it would make all remaining findings broken.
@@ -252,7 +260,7 @@ class CheckVerifier:
         until = time.monotonic() + _PATIENCE
         while True:
             try:
-                return self._find(job, problem, text)
+                return self._find(job, problem, text, seed=seed)
             except NoWorkers as exc:
                 if exc.fault == "stop" or time.monotonic() > until:
                     raise NoWorkers(f"{exc}; {exc.hint}, then run the same command again") from exc
@@ -263,7 +271,12 @@ class CheckVerifier:
                 return Judged(Finding(Verdict.BROKEN, str(exc)), None)
 
     def _find(
-        self, job: Job, problem: Problem, text: str, earlier: Earlier = _FIRST
+        self,
+        job: Job,
+        problem: Problem,
+        text: str,
+        earlier: Earlier = _FIRST,
+        seed: int = 0,
     ) -> Judged:
         check = self.prepare(problem)
         how = check.how
@@ -283,14 +296,14 @@ class CheckVerifier:
             found = self._confirmed(job, problem, check, text, earlier)
             return Judged(replace(found, conditions=conditions), key)
         if key is None:
-            found = self.engine.judge(job, problem, check, text)
+            found = self.engine.judge(job, problem, check, text, seed)
             return Judged(replace(found, conditions=conditions), None)
 
         finding = None if self._store is None else self._store.get(conditions, key, identity)
         if finding is None:
 
             def ask() -> Finding:
-                found = self.engine.judge(job, problem, check, text)
+                found = self.engine.judge(job, problem, check, text, seed)
                 if job.called_off:
                     return CALLED_OFF
                 same = self._conditions(check) == conditions
