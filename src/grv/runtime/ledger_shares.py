@@ -2,8 +2,8 @@
 
 A check that errs decides by it under the rule `bayes` (theory/confirmations.py). The shares are
 fitted to the calls on the candidates of ended searches: with the same generators, of the same
-client, and with a check that was taken to err as often. A search takes the shares that are there when it starts, and
-its first entry has them, so that it takes the same course after a kill.
+client, and with a check that was taken to err as often. A search takes the shares that are there
+when it starts, and its first entry has them, so that it takes the same course after a kill.
 """
 
 from __future__ import annotations
