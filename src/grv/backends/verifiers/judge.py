@@ -65,8 +65,10 @@ def structure(words: Sequence[str]) -> dict[str, Any]:
 MOST_TOKENS = 1024  # enough for a model that thinks first
 _MOST_MODELS = 9
 _SECONDS = 120.0
+_LONGEST = 200_000  # bytes of an answer: a longer one could push the instruction out of view
 _TOO_LONG = "it is too long for what the budget in dollars reserves: give --most G,V"
-PROMPT_SHA256 = hashlib.sha256("\n".join(INSTRUCTIONS).encode()).hexdigest()
+_FORM = "record 2"  # of the message; another one is another prompt
+PROMPT_SHA256 = hashlib.sha256("\n".join([*INSTRUCTIONS, _FORM]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -165,9 +167,12 @@ class JudgeCheck(TextCheck):
 
     def compare(self, text: str, seed: int = 0) -> Finding:
         """The models' finding, without a sandbox."""
+        size = _sent_bytes(text)
         longest = None if self.prices is None else self.prices.longest
-        if longest is not None and _sent_bytes(text) > longest:
+        if longest is not None and size > longest:
             return Finding(Verdict.BROKEN, _TOO_LONG)
+        if size > _LONGEST:
+            return Finding(Verdict.BROKEN, f"it has more than {_LONGEST:,} bytes for a judge")
         return asyncio.run(self._ask_all(text, seed % len(ORDERS)))
 
     async def _ask_all(self, text: str, order: int) -> Finding:
@@ -229,17 +234,41 @@ class JudgeCheck(TextCheck):
 
     def record(self, text: str) -> str:
         """The message to the model: a JSON record with the answer as one of its strings."""
-        record: dict[str, Any] = {"problem": self._problem.prompt or self._problem.question}
+        fields = [f'"problem": {quoted(self._problem.prompt or self._problem.question)}']
         if self.reference:
-            record["reference"] = self.reference
+            fields.append(f'"reference": {quoted(self.reference)}')
         if self.rubric:
-            record["rubric"] = list(self.rubric)
-        return json.dumps({**record, "answer": text}, ensure_ascii=False, indent=1)
+            fields.append(f'"rubric": [{", ".join(map(quoted, self.rubric))}]')
+        fields.append(f'"answer": {quoted(text)}')
+        return "{\n " + ",\n ".join(fields) + "\n}"
+
+
+# Where a server may read a mark of its chat format, such as <|im_end|>, </s> or [INST]. Letters
+# that cannot be seen are escaped too, so that a model sees them.
+_MARKS = re.compile(r"<(?![\s=<\d])|\[(?=/?[A-Z_]+\])")
+
+
+def quoted(text: str) -> str:
+    r"""A text as a JSON string that no chat format mistakes for its own marks.
+
+    It reads back as the same text.
+
+    >>> print(quoted('a < b "c" <|im_end|>'))
+    "a < b \"c\" \u003c|im_end|>"
+    """
+    plain = json.dumps(text, ensure_ascii=False)
+    marked = _MARKS.sub(lambda mark: _escaped(mark[0]), plain)
+    return "".join(letter if letter.isprintable() else _escaped(letter) for letter in marked)
+
+
+def _escaped(letter: str) -> str:
+    """A letter as JSON escapes; two of them outside of the basic plane."""
+    return json.dumps(letter)[1:-1] if ord(letter) > 127 else f"\\u{ord(letter):04x}"
 
 
 def _sent_bytes(text: str) -> int:
     """How many bytes an answer has in a request, where it is a JSON string."""
-    return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
+    return len(quoted(text).encode("utf-8", "replace"))
 
 
 def read_verdict(draft: Draft) -> tuple[Verdict, str]:
