@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .core.pace import Pace
 from .core.values import Latency
@@ -16,6 +17,8 @@ _DEFAULT = Pace()
 @dataclass(frozen=True, kw_only=True)
 class PaceOptions(Family):
     """How a search with a width above 1 looks ahead, and what waiting costs."""
+
+    TITLE: ClassVar[str] = "Time and width"
 
     ramp: bool = option(
         _DEFAULT.ramp,

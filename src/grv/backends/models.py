@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.errors import UsageError
 from ..core.values import Cascade, Costs
@@ -76,6 +76,8 @@ def parse_generators(tables: Mapping[str, Any]) -> Generators:
 class Models(Family):
     """Which models generate and score."""
 
+    TITLE: ClassVar[str] = "Models and scores"
+
     generator: str = option(
         ...,
         f"The model that generates: {', '.join(forms(GENERATORS))}.",
@@ -88,6 +90,7 @@ class Models(Family):
         "The address of the model's server; it ends where that of the official client does.",
         metavar="URL",
         named=TABLES,
+        essential=True,
     )
     score: str = option(
         "auto",

@@ -7,7 +7,7 @@ import enum
 import math
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.errors import UsageError
 from ..core.limits import Limits
@@ -107,6 +107,8 @@ class Schedules:
 @dataclass(frozen=True)
 class ComparisonSettings(Parallel, PaceOptions):
     """How policies are compared on a log."""
+
+    TITLE: ClassVar[str] = "Replay"
 
     orders: int = option(10, "Number of orders in which each problem is tried.", least=1, most=MOST)
     seed: int = option(0, "Seed of the orders.", least=0)

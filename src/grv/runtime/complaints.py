@@ -73,13 +73,13 @@ class Complaints:
         )
         self._told_cut = False
 
-    def parked(self) -> None:
-        """Say once that verdicts come from outside."""
+    def parked(self, ledger: str) -> None:
+        """Say once that verdicts come from outside, through this ledger."""
         if not self._told_parked:
             self._told_parked = True
             self.tell(
-                "candidates wait for a person: review them with grv review LEDGER, or on the page"
-                " of grv dashboard LEDGER --review"
+                f"candidates wait for a person: review them with grv review {ledger}, or on the"
+                f" page of grv dashboard {ledger} --review"
             )
 
     def ranked(self, score: str) -> None:

@@ -639,7 +639,7 @@ class Executor:
                 return finding.verdict
         elif ("verify", id) in self.record.closed:  # the search continues after its end
             await self.record.write(Parked("verify", (id,)))
-        self.caller.complaints.parked()
+        self.caller.complaints.parked(self.record.place)
         with self._outside.wait():
             return (await self.record.arrival(id)).verdict
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from ..core.limits import Limits
 from ..core.values import Cascade, Costs
@@ -28,6 +29,8 @@ class Calls(Family):
         >>> grv.runtime.Calls(concurrency=8, call_timeout=60).attempts
         6
     """
+
+    TITLE: ClassVar[str] = "Calls"
 
     concurrency: int | None = option(
         None,
@@ -72,6 +75,8 @@ class Calls(Family):
 class Spending(Family):
     """What things cost, and what may be spent."""
 
+    TITLE: ClassVar[str] = "Money"
+
     costs: Costs = option(
         Costs(),
         "Cost of generating one candidate, and of verifying one. measured counts real dollars: what"
@@ -81,6 +86,7 @@ class Spending(Family):
         parse=parse_prices,
         shown="1,10",
         named="generators",
+        essential=True,
     )
     value: float = option(
         _DEFAULT.value,
@@ -108,12 +114,14 @@ class Spending(Family):
         "The most that one problem may cost; 5usd means dollars, with --costs measured.",
         metavar="N",
         parse=parse_budget,
+        essential=True,
     )
     total_budget: float = option(
         math.inf,
         "The most that the whole run may cost; 5usd means dollars, with --costs measured.",
         metavar="N",
         parse=parse_budget,
+        essential=True,
     )
     prices: str | None = option(
         None,

@@ -136,6 +136,12 @@ class SearchRecord(SearchView):
         dead = self.tally.in_flight - self.tally.in_batch
         return [Settled(call, (id,), 0.0, reason) for call, id in sorted(dead)]
 
+    @property
+    def place(self) -> str:
+        """Where the ledger is, as commands name it; LEDGER if it has no place."""
+        ledger = None if self._writer is None else self._writer.ledger
+        return getattr(ledger, "path", "LEDGER")
+
     async def write(self, *entries: Entry, caps: Caps = NO_CAPS) -> None:
         """Write entries, and use them once they are durable."""
         if self._writer is None:

@@ -50,3 +50,11 @@ COMMANDS: Mapping[str, Command] = {
     "calibrate": Command("calibrate:calibrate", "Measure how often a check errs."),
     "doctor": Command("doctor:doctor", "Try the sandbox: attacks must fail."),
 }
+
+# How `grv --help` lists them.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Start here": ("demo", "solve", "compare", "doctor"),
+    "Run": ("serve", "collect", "verify", "calibrate", "problems"),
+    "Look": ("dashboard", "review", "runs", "report"),
+    "Study": ("convert", "learn", "oracle", "simulate", "shells", "star", "theory"),
+}

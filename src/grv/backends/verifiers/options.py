@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ...options import Family, option
 from ...theory.confirmations import Confirm
@@ -40,6 +40,8 @@ class Verification(Family):
         >>> grv.verifiers.Verification(workers=2).workers
         2
     """
+
+    TITLE: ClassVar[str] = "Verification"
 
     workers: int | None = option(
         None, "Programs run at once.", least=1, most=1024, shown="one per processor"
