@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .fakes import ScriptedGenerator as ScriptedGenerator
     from .fakes import TableScorer as TableScorer
     from .fakes import TableVerifier as TableVerifier
+    from .judges import gullible_judge as gullible_judge
     from .lean import FakeLean as FakeLean
     from .lean import LeanAnswer as LeanAnswer
     from .servers import FakeAnthropic as FakeAnthropic
@@ -58,6 +59,7 @@ _HOMES = {
     "ScriptedGenerator": "fakes",
     "TableScorer": "fakes",
     "TableVerifier": "fakes",
+    "gullible_judge": "judges",
 }
 
 __all__ = [
@@ -84,6 +86,7 @@ __all__ = [
     "drive",
     "empty",
     "flat",
+    "gullible_judge",
     "inverted",
     "labelled",
     "needle",
