@@ -569,8 +569,8 @@ def check_measured(pricing: Meter, spending: Spending) -> None:
         also = f"; the price of {judges[0]}, which scores, is unknown" if any(judges) else ""
         raise UsageError(
             "a budget over measured costs needs --most G,V, the most that one candidate and one"
-            " verification can cost: grv reserves it for calls in flight. For a model with a known"
-            f" price, --max-tokens N is enough{also}"
+            " verification can cost: grv reserves it for calls in flight. For models with known"
+            f" prices, also those that judge, --max-tokens N is enough{also}"
         )
 
 
