@@ -276,7 +276,7 @@ class Meter:
         problems: Sequence[Problem],
         max_tokens: int | None,
         scoring: Effort | None = None,
-        judging: float | None = 0.0,
+        judging: float | None = None,
     ) -> Costs | None:
         """The most that a candidate and a verification can cost; None if that has no bound.
 
@@ -293,7 +293,7 @@ class Meter:
         is_bounded = max_tokens is not None and not any(self.prices.other.get(n) for n in timed)
         if not problems or not is_bounded or any(map(_has_image, problems)):
             return None
-        if judging is None:
+        if judging is None and any(_asks_model(problem.check) for problem in problems):
             return None
         prompt = max(len(_sent(problem).encode("utf-8", "replace")) for problem in problems)
         prompt += _TOKENS_AROUND
@@ -308,7 +308,7 @@ class Meter:
             score = bound
         if not generate:
             return None
-        verify = (self.prices.of_call("verify", 0.0) or 0.0) + judging
+        verify = (self.prices.of_call("verify", 0.0) or 0.0) + (judging or 0.0)
         return Costs(generate, max(verify, generate * _NEARLY_FREE), score)
 
     def highest_second(
@@ -401,6 +401,13 @@ def _has_image(problem: Problem) -> bool:
     contents = [message.get("content") for message in problem.messages]
     parts = [part for content in contents if isinstance(content, list) for part in content]
     return any(part.get("type") != "text" for part in parts)
+
+
+def _asks_model(check: object) -> bool:
+    """Whether a check, or one within it, is a model's judgement."""
+    if isinstance(check, Mapping):
+        return check.get("kind") == "judge" or any(map(_asks_model, check.values()))
+    return isinstance(check, list | tuple) and any(map(_asks_model, check))
 
 
 def meters_of(about: Mapping[str, Any]) -> dict[str, Meter]:
