@@ -274,6 +274,11 @@ def heading(comparison: Comparison) -> list[str]:
             "labels by the rules of the paper's published code, for comparison with it only:"
             f" {log.published} of {counted(log.candidates, 'candidate')}"
         )
+    if log.judged:
+        lines.append(
+            f"labels by a check that errs, judged and not verified: {log.judged} of"
+            f" {counted(log.candidates, 'candidate')}"
+        )
     if log.censored:
         lines.append(
             "This log is censored: a search chose what to verify, and stopped generating at its"

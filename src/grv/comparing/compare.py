@@ -491,6 +491,7 @@ class _Comparer:
             refuted=log.refuted,
             censored=log.censored,
             published=log.published,
+            judged=log.judged,
         )
 
 

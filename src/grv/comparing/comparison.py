@@ -176,6 +176,7 @@ class LogSummary:
         refuted: the number of candidates refuted without verification; no row verifies them.
         censored: whether a search chose what to generate and to verify.
         published: the number of candidates whose label is that of the paper's published code.
+        judged: the number of candidates whose label is that of a check that errs.
     """
 
     problems: int
@@ -189,6 +190,7 @@ class LogSummary:
     refuted: int = 0
     censored: bool = False
     published: int = 0
+    judged: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,6 +40,7 @@ from ..core.errors import LedgerError
 from ..core.values import CandidateId, Event, Generated, Rescored, Verdict, Verified
 from ..files import DEEPEST, is_number, parse_json, shown, typed
 
+JUDGED = "judged"  # the outcome of a search whose answer a check that errs has passed
 Call = Literal["generate", "score", "rescore", "verify"]
 # JSON data of backends, stored unchanged; hence `Any`.
 Data = Mapping[str, Any]
@@ -200,6 +201,7 @@ class Ended:
     """The search has ended. `why` is an optional explanation.
 
     `shared` counts the verdicts that cost nothing; they are not in `verified`.
+    `wrong_probability` is that of an answer that a check which errs has passed; None for others.
     """
 
     reason: str
@@ -209,6 +211,12 @@ class Ended:
     total: float
     why: str = ""
     shared: int = 0
+    wrong_probability: float | None = None
+
+    @property
+    def outcome(self) -> str:
+        """The reason; `judged` instead of solved if the answer is not verified."""
+        return JUDGED if self.wrong_probability is not None else self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +253,7 @@ _ADDED: dict[str, Any] = {
         "alike": None,
         "judge": 0,
         "conditions": None,
+        "wrong_probability": None,
         "shared": False,
     },
 }

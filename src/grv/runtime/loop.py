@@ -23,7 +23,7 @@ from ..policies.learned.prior import Prior
 from ..policies.portfolio.portfolio import sum_of
 from ..theory.confirmations import RightShares
 from .budget import PROBLEM_SPENT, OutOfBudget, Reserves
-from .executor import Executor
+from .executor import Executor, finding_of
 from .ledger_shares import LedgerShares
 from .numbering import Numbering
 from .record import SearchRecord
@@ -135,11 +135,17 @@ class Loop:
             bill.total,
             stop.why,
             bill.shared,
+            None if stop.answer is None else self._wrong_probability(stop.answer),
         )
         if self._record.ended != ended:
             await self._record.write(ended)
         spent = PROBLEM_SPENT if stop.reason is Reason.OUT_OF_BUDGET else ""
         return self.solved(stop.reason.value, stop.why or spent, bills)
+
+    def _wrong_probability(self, answer: int) -> float | None:
+        """That of an answer that a check which errs has passed; None for others."""
+        found = self._record.found.get(answer)
+        return None if found is None else finding_of(found).wrong_probability
 
     async def catch_up(self) -> None:
         """Tell the search what is recorded, as far as its course needs no call."""

@@ -248,6 +248,11 @@ def parse_check(problem: Problem, defaults: RunLimits | None = None) -> Check:
     return Check(how, repeat, checksum(text), erring)
 
 
+def errs(problem: Problem) -> bool:
+    """Whether the check of a problem errs, as far as its record says: its verdicts are judged."""
+    return bool(problem.check) and parse_check(problem).erring is not None
+
+
 def _limits(record: _Record, defaults: RunLimits) -> RunLimits:
     changes = record.data.get("limits", {})
     if not isinstance(changes, Mapping):
