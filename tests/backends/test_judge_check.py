@@ -162,7 +162,7 @@ class OneRun(LocalEngine):
 
 @pytest.mark.parametrize(
     ("confirm", "number", "calls"),
-    [(Confirm.COLD, 1, 2), (Confirm.COLD, 50, 4), (Confirm.BAYES, 1, 2)],
+    [(Confirm.COLD, 1, 1), (Confirm.COLD, 50, 5), (Confirm.BAYES, 1, 2)],
 )
 def test_a_candidate_gets_its_passes_on_any_engine(
     confirm: Confirm, number: int, calls: int
