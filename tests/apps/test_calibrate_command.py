@@ -125,6 +125,36 @@ sys.exit(0 if right != (random.random() < 0.05) else 1)
 """
 
 
+def test_a_search_that_relies_on_a_bad_judge_is_refused_in_one_line() -> None:
+    write_log(20)
+    with FakeOpenai(Grader(0.7, 0.25)) as server:
+        code, said = calibrate(server, "--calls", 2)
+        assert code == 1
+        assert "it may agree with the gold labels in" in said
+        check = json.loads(Path("check.json").read_text()) | {"calibration": "calibration.json"}
+        line = {"problem": "p", "prompt": "?", "check": check}
+        Path("problems.jsonl").write_text(json.dumps(line) + "\n")
+        asked = len(server.received)
+        ran = here(
+            "solve",
+            "problems.jsonl",
+            "--generator",
+            "openai:fake",
+            "--base-url",
+            server.url,
+            "--allow-commands",
+            "--budget",
+            50,
+            "--out",
+            "answers.jsonl",
+        )
+        assert len(server.received) == asked
+    assert ran.code == 2
+    assert len(ran.err.splitlines()) == 1
+    assert "it may not decide alone: it may agree with the gold labels in" in ran.err
+    assert "put a surer check behind it" in ran.err
+
+
 def test_errors_of_a_flaky_check_are_measured_without_labels() -> None:
     write_log(24, labels=False)
     Path("check.py").write_text(FLAKY.format(python=sys.executable), encoding="utf-8")
