@@ -26,6 +26,12 @@ class PaceOptions(Family):
         " from the start: sooner, and dearer.",
         "--ramp/--no-ramp",
     )
+    random_phase: bool = option(
+        _DEFAULT.random_phase,
+        "Begin the ramp with 1 or 2, at a place that is random for each problem. It bounds the mean"
+        " cost more closely, and waits longer.",
+        "--random-phase/--no-random-phase",
+    )
     overlap: bool = option(
         _DEFAULT.overlap,
         "Generate candidates for the next verifications while others run, if they cost at most a"
@@ -58,4 +64,11 @@ class PaceOptions(Family):
     @property
     def pace(self) -> Pace:
         """The value that a search takes."""
-        return Pace(self.ramp, self.overlap, self.wait_price, self.latency, self.deadline)
+        return Pace(
+            ramp=self.ramp,
+            overlap=self.overlap,
+            wait_price=self.wait_price,
+            latency=self.latency,
+            deadline=self.deadline,
+            random_phase=self.random_phase,
+        )

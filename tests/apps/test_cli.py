@@ -56,6 +56,8 @@ OPTIONS = {
         "--jobs",
         "--ramp",
         "--no-ramp",
+        "--random-phase",
+        "--no-random-phase",
         "--overlap",
         "--no-overlap",
         "--wait-price",

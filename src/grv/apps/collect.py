@@ -258,6 +258,8 @@ def _write(
     columns = ["candidate", "passed", "score", "key", "refuted"]
     if run.prices is not None:
         columns += ["generate_cost", "verify_cost"]
+    if any(row.stage_costs is not None and not row.refuted for _, row in rows):
+        columns += ["failed_stage", "stage_costs"]
     published = {problem.id for problem in problems if is_published(problem.check)}
     sources = {problem.id: JUDGED for problem in problems if not run.verifier and errs(problem)}
     sources |= dict.fromkeys(published, PUBLISHED)

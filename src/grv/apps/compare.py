@@ -285,6 +285,16 @@ def heading(comparison: Comparison) -> list[str]:
             " first pass. Passes are more frequent in it than among new candidates, so the same"
             " policies may cost more live."
         )
+    if log.staged and any(row.measured for row in comparison.rows):
+        lines.append(
+            "measured costs bill a verification for the stages that ran, to the first failure:"
+            f" {log.staged} of {counted(log.candidates, 'candidate')} have stages"
+        )
+    elif log.staged:
+        lines.append(
+            f"{counted(log.staged, 'candidate')} have stages; a price list bills every verification"
+            " alike (--costs G,V,F: every failure), and --costs measured bills the stages that ran"
+        )
     if log.unpriced and any(row.measured for row in comparison.rows):
         lines.append(f"unknown costs, replaced by the mean of the known ones: {log.unpriced}")
     if settings["keys"] and log.contradictory:
@@ -323,8 +333,12 @@ def _block_words(width: int, pace: Mapping[str, Any]) -> str:
     """How many verifications are in flight at once."""
     if pace.get("wait_price"):
         blocks = f"up to {width} at once, as a second of waiting costs {pace['wait_price']:g}"
+    elif not pace.get("ramp", True):
+        blocks = f"{width} at once"
+    elif pace.get("random_phase"):
+        blocks = f"1 or 2, then twice as many ... {width} at once"
     else:
-        blocks = f"2, 4 ... {width} at once" if pace.get("ramp", True) else f"{width} at once"
+        blocks = f"2, 4 ... {width} at once"
     return blocks + (", candidates ahead" if pace.get("overlap", True) else "")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..backends.sandbox.limits import Isolation
+from ..backends.sandbox.limits import CONTAINERS, Isolation
 from ..backends.verifiers.options import ENGINE_HELP, EngineName, Verification
 from ..core.errors import UsageError
 from ..options import option
@@ -26,7 +26,13 @@ _SHOWN = 30  # problems in a table
 @command
 def doctor(
     isolation: Isolation = option(
-        Isolation.JAIL, "The isolation to examine.", metavar="strict|jail"
+        Isolation.JAIL, "The isolation to examine.", metavar="strict|jail|podman|docker|gvisor"
+    ),
+    image: str | None = option(
+        None,
+        "An image with python3, for podman, docker and gvisor: hostile changes to a repository are"
+        " tried in it.",
+        metavar="NAME",
     ),
     workers: int | None = option(
         None, "Programs run at once.", least=1, most=1024, shown="one per processor"
@@ -83,6 +89,8 @@ def doctor(
         raise UsageError("--allow-commands needs --problems FILE or --judge FILE")
     if base_url is not None and generator is None:
         raise UsageError("--base-url needs --generator SPEC")
+    if image is not None and isolation not in CONTAINERS:
+        raise UsageError("--image needs --isolation podman, docker or gvisor")
     if generator is not None:
         _examine_server(generator, base_url, json)
         return
@@ -103,13 +111,15 @@ def doctor(
         raise UsageError("--json needs --generator SPEC, --problems FILE or --judge FILE")
     if isolation is Isolation.UNSAFE:
         raise UsageError("--isolation unsafe has nothing to examine; use strict or jail")
-    if engine is EngineName.RAY:
-        from ..backends.cluster.doctor import examine_nodes as examine
-    else:
-        from ..backends.attacks.examination import examine
-
     try:
-        well = examine(isolation, workers, typer.echo, verbose)
+        if engine is EngineName.RAY:
+            from ..backends.cluster.doctor import examine_nodes
+
+            well = examine_nodes(isolation, workers, typer.echo, verbose)
+        else:
+            from ..backends.attacks.examination import examine
+
+            well = examine(isolation, workers, typer.echo, verbose, image or "")
     except UsageError as exc:
         if engine is EngineName.RAY:  # there is no cluster; weak nodes are an answer
             raise

@@ -30,7 +30,7 @@ def problems(
     format: str = option(
         ...,
         "Which format: hmmt, livecodebench, humaneval, verl, taco, apps, codecontests, bird,"
-        " spider, multipl-e, lean, promptfoo or nemo-gym.",
+        " spider, multipl-e, lean, promptfoo, nemo-gym or swe-bench.",
         argument=True,
         metavar="FORMAT",
     ),
@@ -78,6 +78,12 @@ def problems(
         "Convert tests of promptfoo without the assertions that cannot be converted.",
         "--partial",
     ),
+    repositories: str | None = option(
+        None,
+        "The folder with clones of repositories, OWNER__NAME each (swe-bench).",
+        metavar="FOLDER",
+        shown="repositories",
+    ),
     prompt: str | None = option(
         None,
         "The prompt for models, with {question} and {code} as placeholders.",
@@ -98,6 +104,7 @@ def problems(
     grv problems humaneval HumanEval.jsonl.gz -o humaneval.jsonl
     grv problems codecontests test.parquet --language cpp -o contests.jsonl
     grv problems bird dev.json --databases dev_databases -o bird.jsonl
+    grv problems swe-bench test.parquet --repositories clones -o swe.jsonl
     """
     from ..backends.problems.datasets import FORMATS, Skipped, read_dataset
     from ..backends.problems.files import record_of
@@ -119,6 +126,7 @@ def problems(
         databases=databases,
         time_factor=time_factor,
         partial=partial,
+        repositories=repositories,
     )
     with replacing(out) as temporary, temporary.open("w", encoding="utf-8") as file:
         with status("reading") as tell:

@@ -29,7 +29,10 @@ class NamedGenerator(Family):
 
     generator: str = option(..., "The model that generates.", metavar="SPEC")
     costs: Costs = option(
-        ..., "Cost of a candidate, and of a verification.", metavar="G,V", parse=parse_prices
+        ...,
+        "Cost of a candidate, of a verification, and of one that fails.",
+        metavar="G,V[,F]",
+        parse=parse_prices,
     )
     score: str | None = option(None, "What ranks its candidates.", metavar="SPEC")
     base_url: str | None = option(None, "Its endpoint.", metavar="URL")

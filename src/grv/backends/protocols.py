@@ -150,7 +150,8 @@ class Draft:
     `broken` says why the text cannot be kept; then it is empty. Such a candidate is paid for, and
     neither scored, verified nor returned. `reasoning` is what the model thought before its answer,
     where its server says it apart; it is neither scored, verified nor recorded. `is_cut` says that
-    the text ends where its tokens ran out.
+    the text ends where its tokens ran out. `log` is the log of the run that made it, if a program
+    did: it is recorded, and scorers may read it.
 
     Examples:
         >>> import grv
@@ -164,6 +165,7 @@ class Draft:
     broken: str = ""
     reasoning: str = field(default="", repr=False, compare=False)
     is_cut: bool = field(default=False, repr=False, compare=False)
+    log: str = field(default="", repr=False, compare=False)
 
 
 LARGEST_SCORE = 1e100
@@ -416,6 +418,10 @@ class Verifier(Protocol):
     `grv.theory.confirmations.Earlier`: what the search knows before it verifies the candidate.
     A method `learns_shares(problem) -> Errors | None` may say that the problem's check errs, and
     that `earlier.shares` are wanted, which come from earlier problems.
+    An attribute `reads_memory: bool` may say that `verify` takes the keyword `memory`, a
+    `StageMemory`: the stages that the candidate has passed before, which cost nothing now.
+    A method `recall(problem, findings)` may take the recorded findings of a problem, from which the
+    verifier learns which test to run first.
     A method `conditions(problem) -> Conditions` may say what verdicts depend on besides the text.
     A search then uses recorded verdicts only if they answer for these conditions.
 

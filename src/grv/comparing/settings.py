@@ -193,7 +193,10 @@ class ComparisonSettings(Parallel, PaceOptions):
         del record["jobs"]  # it changes no number
         record["width"] = "all" if self.width is None else self.width
         record["value"] = None if math.isinf(self.value) else self.value
-        pace = {name: record.pop(name) for name in ("ramp", "overlap", "wait_price", "deadline")}
+        names = ("ramp", "random_phase", "overlap", "wait_price", "deadline")
+        pace = {name: record.pop(name) for name in names}
+        if not self.random_phase:  # as in the files of earlier versions
+            del pace["random_phase"]
         if self.width != 1 or math.isfinite(self.deadline):
             pace["deadline"] = None if math.isinf(self.deadline) else self.deadline
             record["pace"] = pace
@@ -261,9 +264,10 @@ class TableSettings(ComparisonSettings):
 
     costs: tuple[Costs | None, ...] = option(
         (Costs(),),
-        "Cost of generating (and scoring) one candidate, and of verifying one. measured takes the"
-        " cost of each candidate from the log; G,V is then the first guess. Repeatable.",
-        metavar="G,V|measured[:G,V]",
+        "Cost of generating (and scoring) one candidate, and of verifying one; F is the cost of a"
+        " verification that fails, if that is less: the policy decides by F. measured takes the"
+        " cost of each candidate from the log; G,V,F is then the first guess. Repeatable.",
+        metavar="G,V[,F]|measured[:G,V[,F]]",
         parse=parse_log_prices,
         shown="1,10",
     )

@@ -5,7 +5,7 @@ The entries of a search have this order:
     Started
     Intended, Made..., Scored..., Told      a generation; each draft is written before it is scored
     Intended, ScoredAgain..., Told          second scores, if there is a cascade
-    Intended, Found..., Told                verifications; each verdict is written as it arrives
+    Intended, Staged..., Found..., Told     verifications; each verdict is written as it arrives
     ...
     Ended | Failed                          if this is missing, the search can be resumed
 
@@ -37,7 +37,7 @@ from typing import Any, Literal, get_args
 
 from ..conditions import Conditions
 from ..core.errors import LedgerError
-from ..core.values import CandidateId, Event, Generated, Rescored, Verdict, Verified
+from ..core.values import CandidateId, Costs, Event, Generated, Rescored, Verdict, Verified
 from ..files import DEEPEST, is_number, parse_json, shown, typed
 
 JUDGED = "judged"  # the outcome of a search whose answer a check that errs has passed
@@ -125,7 +125,10 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A draft arrived; `broken` says why it has no text, if the text could not be kept."""
+    """A draft arrived; `broken` says why it has no text, if the text could not be kept.
+
+    `log` is the log of the run that made it, if a program did.
+    """
 
     candidate: int
     text: str
@@ -133,6 +136,7 @@ class Made:
     usage: Data = field(default_factory=dict)
     generator: str = ""
     broken: str = ""
+    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +185,27 @@ class Found:
     note: str = ""
     conditions: Conditions | None = None
     shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A candidate has passed a stage of its verification that was paid for; the next one begins.
+
+    If the process dies before the verdict, the next process does not pay for this stage again.
+
+    Attributes:
+        candidate: its number.
+        run: which stage it is, and in which of several verifications of the candidate.
+        stage: the stage, as evidence lists it.
+        evidence: what the stage found.
+        conditions: those under which it ran, if they are known.
+    """
+
+    candidate: int
+    run: str
+    stage: Data = field(default_factory=dict)
+    evidence: Data = field(default_factory=dict)
+    conditions: Conditions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +260,7 @@ Entry = (
     | Made
     | Scored
     | ScoredAgain
+    | Staged
     | Found
     | Told
     | Ended
@@ -246,7 +272,7 @@ _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args
 # Fields that format 1 did not have, with their defaults.
 _ADDED: dict[str, Any] = {
     **dict.fromkeys(("prompt", "check", "account", "prior", "scorer", "shares"), ""),
-    **dict.fromkeys(("generator", "broken", "reviewer", "note"), ""),
+    **dict.fromkeys(("generator", "broken", "log", "reviewer", "note"), ""),
     **{
         "batch": {},
         "reserved": 0.0,
@@ -436,6 +462,24 @@ def last_start(entries: Iterable[Entry]) -> Started | None:
         if isinstance(entry, Started):
             started = entry
     return started
+
+
+def recorded_prices(costs: Costs) -> list[float]:
+    """A price list in the settings of a search: to generate, to verify, to score.
+
+    The price of a failure is the last, if it differs.
+    """
+    failure = [costs.failure] if costs.has_failure else []
+    return [costs.generate, costs.verify, costs.score, *failure]
+
+
+def price_list(about: Data) -> Costs | None:
+    """The price list in the settings of a search; None if there is none, or none that can be."""
+    try:
+        generate, verify, score, *failure = (float(each) for each in about["costs"])
+        return Costs(generate, verify, failure=next(iter(failure), None), score=score)
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def wanted_conditions(entries: Sequence[Entry]) -> Conditions | None:

@@ -19,6 +19,7 @@ from .computed_scores import LOGPROBS
 from .inspect_logs import InspectReader, is_inspect_log
 from .lm_eval_samples import SampleReader, is_lm_eval
 from .lookup import look_up
+from .swe_bench import collected, is_collection, is_prediction, is_report, labels, prediction
 from .tables import read_table
 
 Scores = tuple[tuple[str, str], ...]  # pairs of a field and its column
@@ -69,12 +70,14 @@ class EntryReader:
         self.fields = fields
         self.notes: dict[str, None] = {}
         self._numbers: Counter[str] = Counter()
+        self._labelled: Counter[str] = Counter()
         self._inspect = InspectReader(fields.own_label)
         self._lm_eval = SampleReader(fields.own_label, fields.filter)
 
     def entries(self, paths: Sequence[str]) -> Iterator[tuple[str, Entry]]:
         """The candidates of all files, each with its file. They can be read several times."""
         self._numbers.clear()
+        self._labelled.clear()
         for path in paths:
             for entry in self._of_file(path):
                 yield path, entry
@@ -84,22 +87,33 @@ class EntryReader:
         if is_inspect_log(path):
             yield from self._numbered(self._inspect.samples(path))
             return
+        if is_report(path):
+            yield from self._numbered(labels(path), self._labelled)
+            return
+        if is_collection(path):
+            yield from self._numbered(collected(path))
+            return
         rows = _READERS.get(path.rsplit(".", 1)[-1].lower(), json_lines)(path)
         line = 0
         for line, record in rows:
             if is_lm_eval(record):
                 yield from self._numbered(self._lm_eval.samples(path, line, record))
+            elif is_prediction(record):
+                yield from self._numbered([(line, prediction(record))])
             else:
                 yield from _candidates(path, line, record, self.fields)
         self._lm_eval.finish(path)
         if not line:
             raise LogError("the file is empty", path=path)
 
-    def _numbered(self, samples: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[Entry]:
+    def _numbered(
+        self, samples: Iterable[tuple[int, dict[str, Any]]], numbers: Counter[str] | None = None
+    ) -> Iterator[Entry]:
         """Samples have no numbers of their own: the next of its problem gets the next number."""
+        counted = self._numbers if numbers is None else numbers
         for line, entry in samples:
-            number = self._numbers[entry["problem"]]
-            self._numbers[entry["problem"]] += 1
+            number = counted[entry["problem"]]
+            counted[entry["problem"]] += 1
             yield line, entry, number
 
 

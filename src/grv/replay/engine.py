@@ -66,7 +66,7 @@ def replayed(
     If `shared`, the verdicts that cost nothing in the recorded run cost nothing here too. This
     repeats a run. A comparison of policies bills every verification.
     """
-    search = Search(policy, costs, limits)
+    search = Search(policy, costs, limits.of(problem.id))
     for _ in turns(search, problem, order=order, keys=keys, shared=shared):
         pass
     return search

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import math
 import sys
@@ -10,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import takewhile
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -25,11 +27,13 @@ from ..backends.protocols import (
     Problem,
     Score,
     Scorer,
+    Stage,
     Usage,
     Verifier,
     checked_score,
 )
 from ..backends.scorers.trained.model import TrainedModel
+from ..backends.verifiers.suite import PaidStage, StageMemory
 from ..conditions import Conditions
 from ..core.errors import BackendError, ScorerError, VerifierError
 from ..core.values import (
@@ -56,6 +60,7 @@ from ..ledger.entries import (
     Scored,
     ScoredAgain,
     Settled,
+    Staged,
 )
 from ..ledger.view import MOST_BROKEN, DraftsInBatch, broken_in_a_row
 from ..text import checksum
@@ -72,6 +77,7 @@ from .tasks import together
 Keying = Callable[[Problem, Draft], str | None]
 ALONE = Numbering()  # of the only generator
 _COSTS = Costs()
+_PATIENCE = 60.0  # seconds until an entry of a thread that verifies is durable
 _Keyed = tuple[str | None, str]  # a key, and why it is refuted
 Refuting = Callable[[Problem, Draft], str | None]
 
@@ -252,10 +258,17 @@ class Executor:
             paid += costs.of(0, len(task.ids) - len(event.verdicts))
         return replace(event, paid=paid)
 
+    def _cost_of_verdict(self, found: Found) -> float:
+        """What the verification cost that gave a verdict."""
+        if self.meter is not None:
+            return self.meter.cost("verify", Usage.of(found.usage))
+        failed = int(found.verdict is Verdict.FAILED)
+        return self.reserves.of("verify", 1, measured=False, failed=failed)
+
     def draft(self, candidate: int) -> Draft:
         """A recorded draft."""
         made = self.record.made[candidate]
-        return Draft(made.text, made.logprobs, Usage.of(made.usage), made.broken)
+        return Draft(made.text, made.logprobs, Usage.of(made.usage), made.broken, log=made.log)
 
     async def _generate(self, wanted: Sequence[int]) -> Generated:
         record = self.record
@@ -574,7 +587,8 @@ class Executor:
                 )
         if errors and (self.answers > 1 or not self._passed(ids)):
             raise errors[0]
-        await settle_parked(self.record, self.meter, ids)
+        if self.meter is not None or (self.reserves.costs or _COSTS).has_failure:
+            await settle_parked(self.record, self._cost_of_verdict, ids)
         findings = {id: self.record.found[id] for id in ids if id in self.record.found}
         return Verified(
             {id: each.verdict for id, each in findings.items()},
@@ -612,9 +626,32 @@ class Executor:
 
     async def _finding(self, id: CandidateId, earlier: Earlier) -> Finding:
         verifier = self.backends.verifier
-        more = {"earlier": earlier} if getattr(verifier, "reads_earlier", False) else {}
+        more: dict[str, Any] = {}
+        if getattr(verifier, "reads_earlier", False):
+            more["earlier"] = earlier
+        if getattr(verifier, "reads_memory", False):
+            more["memory"] = self._memory(id)
         found = await verifier.verify(self.problem, self.draft(id), **more)
         return checked_finding(found, verifier)
+
+    def _memory(self, id: CandidateId) -> StageMemory:
+        """The stages that a candidate has passed; new ones are written to the ledger."""
+        loop = asyncio.get_running_loop()
+        record = self.record
+
+        def keep(paid: PaidStage) -> None:  # in the thread that verifies
+            entry = Staged(id, paid.run, paid.stage.as_data(), paid.evidence, record.conditions)
+            asyncio.run_coroutine_threadsafe(record.write(entry), loop).result(_PATIENCE)
+
+        return StageMemory(map(_paid_stage, record.staged.get(id, ())), keep)
+
+    async def recall(self) -> None:
+        """Let the verifier learn from what is on record which test to run first."""
+        recall = getattr(self.backends.verifier, "recall", None)
+        found = [each for each in self.record.found.values() if each.evidence.get("stages")]
+        if recall is not None and found:
+            findings = [Finding(each.verdict, evidence=each.evidence) for each in found]
+            await anyio.to_thread.run_sync(recall, self.problem, findings)
 
     async def _verdict(self, id: CandidateId, earlier: Earlier) -> Verdict:
         if ("verify", id) not in self.record.tally.parked:
@@ -634,7 +671,9 @@ class Executor:
                     conditions=finding.conditions,
                     shared=finding.shared,
                 )
-                settled = attempts.settled(0 if finding.shared else 1, finding.usage)
+                number = 0 if finding.shared else 1
+                failed = number if finding.verdict is Verdict.FAILED else 0
+                settled = attempts.settled(number, finding.usage, failed=failed)
                 await self.record.write(entry, *settled)
                 return finding.verdict
         elif ("verify", id) in self.record.closed:  # the search continues after its end
@@ -649,10 +688,15 @@ def finding_of(found: Found) -> Finding:
     return Finding(found.verdict, found.reason, found.evidence, Usage.of(found.usage))
 
 
+def _paid_stage(entry: Staged) -> PaidStage:
+    stage = Stage.of(entry.stage) or Stage(entry.run, Verdict.PASSED)
+    return PaidStage(entry.run, stage, entry.evidence)
+
+
 def _made(id: int, draft: Draft, generator: str) -> Made:
     """The entry of a draft. The text of a broken one is in no file."""
     text = "" if draft.broken else draft.text
-    return Made(id, text, draft.logprobs, draft.usage.as_data(), generator, draft.broken)
+    return Made(id, text, draft.logprobs, draft.usage.as_data(), generator, draft.broken, draft.log)
 
 
 def _within(draft: Draft, longest: int) -> Draft:
@@ -661,4 +705,4 @@ def _within(draft: Draft, longest: int) -> Draft:
     if draft.broken or size <= longest:
         return draft
     broken = f"{size:,} characters or tokens, and --longest-candidate is {longest:,}"
-    return Draft("", None, draft.usage, broken)
+    return Draft("", None, draft.usage, broken, log=draft.log)

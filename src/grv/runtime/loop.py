@@ -77,7 +77,7 @@ class Loop:
         self._model = model
         self._config = config
         self._record = record
-        self._portfolio = config.portfolio()
+        self._portfolio = config.portfolio(live.problem.id)
         self._searches = {member.name: member.search for member in self._portfolio.members}
         self._has_begun = False
         self._events: list[Event] = []  # that it was told
@@ -181,6 +181,8 @@ class Loop:
         await self._record.begin(
             replace(started, conditions=conditions, scorer=scorer, shares=shares)
         )
+        for executor in self._executors.values():
+            await executor.recall()
         self._has_begun = True
 
     async def _pin_shares(self) -> str:

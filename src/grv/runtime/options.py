@@ -9,7 +9,7 @@ from typing import ClassVar
 from ..core.limits import Limits
 from ..core.values import Cascade, Costs
 from ..options import Family, option
-from ..parsing import parse_budget, parse_concurrency, parse_costs, parse_prices, parse_value
+from ..parsing import parse_budget, parse_concurrency, parse_most, parse_prices, parse_value
 
 _LEAST_SECONDS = 1e-9
 _LONGEST = 1e8
@@ -79,10 +79,11 @@ class Spending(Family):
 
     costs: Costs = option(
         Costs(),
-        "Cost of generating one candidate, and of verifying one. measured counts real dollars: what"
-        " the server says, or known prices (see --prices). G,V is then the first guess; without it,"
-        " the guess comes from the prices.",
-        metavar="G,V|measured[:G,V]",
+        "Cost of generating one candidate, and of verifying one; F is the cost of a verification"
+        " that fails, if that is less: a suite stops at the first test that fails. The policy"
+        " decides by F. measured counts real dollars: what the server says, or known prices (see"
+        " --prices). G,V,F is then the first guess; without it, the guess comes from the prices.",
+        metavar="G,V[,F]|measured[:G,V[,F]]",
         parse=parse_prices,
         shown="1,10",
         named="generators",
@@ -100,7 +101,7 @@ class Spending(Family):
         "The highest possible cost of one candidate and of one verification, if costs are measured."
         " By default it is what --max-tokens can cost, if the price is known.",
         metavar="G,V",
-        parse=parse_costs,
+        parse=parse_most,
     )
     most_second: float | None = option(
         None,

@@ -171,6 +171,8 @@ class Meter:
         scorers: the same for the models that score, by kind of call: "score" and "rescore".
         price_share: the share of the list price that candidates are expected to cost: 0.5 in
             batches. What a candidate did cost is in its usage.
+        unknown: what a candidate counts as, if nobody says what it cost; None stops the run then.
+            It counts against budgets only: its dollars stay unknown.
 
     Examples:
         >>> import grv
@@ -184,6 +186,7 @@ class Meter:
     server: Server = field(default_factory=Server)
     scorers: Mapping[Call, Meter] = field(default_factory=dict)
     price_share: float = 1.0
+    unknown: float | None = None
 
     def dollars(self, call: Call, usage: Usage) -> float | None:
         """What a call for one candidate cost; None if that is unknown."""
@@ -239,6 +242,8 @@ class Meter:
             UsageError: it is unknown.
         """
         dollars = self.dollars(call, usage)
+        if dollars is None and call == "generate":
+            dollars = self.unknown
         if dollars is None:
             raise UsageError(f"measured costs: {self._unknown(call)}")
         if not (math.isfinite(dollars) and dollars >= 0):
@@ -309,7 +314,7 @@ class Meter:
         if not generate:
             return None
         verify = (self.prices.of_call("verify", 0.0) or 0.0) + (judging or 0.0)
-        return Costs(generate, max(verify, generate * _NEARLY_FREE), score)
+        return Costs(generate, max(verify, generate * _NEARLY_FREE), score=score)
 
     def highest_second(
         self, problems: Sequence[Problem], max_tokens: int | None, scoring: Effort

@@ -94,9 +94,10 @@ class SearchRecord(SearchView):
     def costs_of_verifying(self, meter: Meter) -> dict[int, float | None]:
         """For each candidate with a verdict, the measured cost of the verification that gave it."""
         verified = {id: id for id in self.found} | self.verdicts_from()
-        return {id: self._cost_of_verifying(meter, other) for id, other in verified.items()}
+        return {id: self.cost_of_verifying(meter, other) for id, other in verified.items()}
 
-    def _cost_of_verifying(self, meter: Meter, id: int) -> float | None:
+    def cost_of_verifying(self, meter: Meter, id: int) -> float | None:
+        """The measured cost of a candidate's own verification; None if it is unknown."""
         found = self.found.get(id)
         if found is None or found.shared:
             return 0.0

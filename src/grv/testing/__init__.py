@@ -23,6 +23,8 @@ from .worlds import (
 )
 
 if TYPE_CHECKING:
+    from .agents import AgentStep as AgentStep
+    from .agents import ScriptedAgent as ScriptedAgent
     from .batch_servers import FakeAnthropicBatches as FakeAnthropicBatches
     from .batch_servers import FakeOpenaiBatches as FakeOpenaiBatches
     from .contracts import PolicyContract as PolicyContract
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 # Loaded at first use: the contracts need pytest and hypothesis.
 _HOMES = {
+    "AgentStep": "agents",
     "FakeAnthropic": "servers",
     "FakeAnthropicBatches": "batch_servers",
     "FakeGemini": "servers",
@@ -56,6 +59,7 @@ _HOMES = {
     "LedgerContract": "contracts_ledger",
     "PolicyContract": "contracts",
     "ScorerContract": "contracts_backends",
+    "ScriptedAgent": "agents",
     "ScriptedGenerator": "fakes",
     "TableScorer": "fakes",
     "TableVerifier": "fakes",
@@ -63,6 +67,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AgentStep",
     "FakeAnthropic",
     "FakeAnthropicBatches",
     "FakeGemini",
@@ -77,6 +82,7 @@ __all__ = [
     "PolicyContract",
     "ScorerContract",
     "Scripted",
+    "ScriptedAgent",
     "ScriptedGenerator",
     "TableScorer",
     "TableVerifier",

@@ -31,6 +31,7 @@ class Command:
 COMMANDS: Mapping[str, Command] = {
     "demo": Command("demo:demo", "Watch a small language model solve a dozen problems."),
     "solve": Command("solve:solve", "Find a verified answer to each problem, live."),
+    "attempt": Command("attempt:attempt", "Have coding agents try a task until its tests pass."),
     "collect": Command("collect:collect", "Make a log of candidates, scores and verdicts, live."),
     "serve": Command("serve:serve", "Serve verified completions to every OpenAI client."),
     "dashboard": Command("dashboard:dashboard", "Watch a ledger in a browser."),
@@ -54,7 +55,7 @@ COMMANDS: Mapping[str, Command] = {
 # How `grv --help` lists them.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Start here": ("demo", "solve", "compare", "doctor"),
-    "Run": ("serve", "collect", "verify", "calibrate", "problems"),
+    "Run": ("attempt", "serve", "collect", "verify", "calibrate", "problems"),
     "Look": ("dashboard", "review", "runs", "report"),
     "Study": ("convert", "learn", "oracle", "simulate", "shells", "star", "theory"),
 }

@@ -24,7 +24,7 @@ import typer.core
 
 from ...core.errors import UsageError
 from ...options import Family, Option, did_you_mean, fill, is_family, make_option, options_of
-from ...own_code import allow, named_in
+from ...own_code import allow, is_command, named_in
 from .all_commands import COMMANDS
 from .job import ALLOW, RUNS, Table, read_job, runs_of
 
@@ -172,9 +172,10 @@ class _Shape:
         for name, value in values.items():
             texts = getattr(value, "specs", value if isinstance(value, tuple) else (value,))
             for text in texts if self.known[name].info.code else ():
-                if job is not None and named_in(text) and not (flags or {}).get(ALLOW):
+                runs = "a program" if is_command(text) else "code" if named_in(text) else ""
+                if job is not None and runs and not (flags or {}).get(ALLOW):
                     raise UsageError(
-                        f"{job}: {self.known[name].job_name} names code, {text}, which runs with"
+                        f"{job}: {self.known[name].job_name} names {runs}, {text}, which runs with"
                         " your rights; if you trust it, give --allow-commands on the command line"
                     )
                 allow(text)

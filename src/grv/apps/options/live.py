@@ -20,8 +20,8 @@ from ...backends.verifiers.options import Verification
 from ...core.errors import UsageError
 from ...core.values import Measured
 from ...options import Family, option
-from ...own_code import FORM, is_code, load
-from ...parsing import Dollars, FromPrices, parse_cascade
+from ...own_code import FORM, is_code, is_command, load
+from ...parsing import Dollars, FromPrices, parse_cascade, written_costs
 from ...runtime.options import Calls, Spending
 from ..console import status
 
@@ -93,7 +93,7 @@ class BackendOptions(Family):
         from ...backends.by_name import named
 
         code: dict[str, Any] = {}
-        if is_code(self.models.generator):
+        if is_code(self.models.generator) or is_command(self.models.generator):
             code["generator"] = named(self.models.generator)
         if self.verifier is not None:
             code["verifier"] = named(self.verifier)
@@ -406,7 +406,9 @@ def with_guess(
                 f"--costs measured: the price of {pricing.model or 'the generator'} is unknown:"
                 " give a first guess, as in measured:0.001,0.01, or --prices FILE"
             )
-        spending = dataclasses.replace(spending, costs=FromPrices(guess.generate, guess.verify))
+        spending = dataclasses.replace(
+            spending, costs=FromPrices(guess.generate, guess.verify, failure=guess.failure)
+        )
     budgets = (spending.budget, spending.total_budget)
     has_budget = any(map(math.isfinite, budgets))
     first, second = options.models.scores
@@ -549,7 +551,7 @@ def check_measured(pricing: Meter, spending: Spending) -> None:
         if isinstance(budget, Dollars) and not measured:
             raise UsageError(
                 f"{flag} {budget:g}usd: dollars need --costs measured; a price list such as"
-                f" {costs.candidate:g},{costs.verify:g} has a unit of its own"
+                f" {written_costs(costs)} has a unit of its own"
             )
     needed: list[Call] = ["generate"] if measured and not pricing.may_know else []
     if measured and spending.prices is not None and not isinstance(costs, FromPrices):

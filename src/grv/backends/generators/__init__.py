@@ -130,6 +130,27 @@ def _embedded_chat(argument: str, options: GeneratorOptions) -> Generator:
     return _embedded(argument, options, name="embedded-chat")
 
 
+def _command(argument: str, options: GeneratorOptions) -> Generator:
+    _refuse_address(f"command:{argument}", options)
+    from .command import Agent, CommandGenerator
+
+    return CommandGenerator(Agent.of_command(argument))
+
+
+def _agent(argument: str, options: GeneratorOptions) -> Generator:
+    _refuse_address(f"agent:{argument}", options)
+    from .command import Agent, CommandGenerator
+    from .recipes import recipe_named
+
+    name, _, model = argument.partition(":")
+    return CommandGenerator(Agent.of_recipe(recipe_named(name), model))
+
+
+def _refuse_address(spec: str, options: GeneratorOptions) -> None:
+    if options.base_url is not None:
+        raise UsageError(f"{spec} is a program and has no base URL; did you mean openai:...?")
+
+
 # By name, in the order of the help.
 GENERATORS = table(
     __name__,
@@ -166,6 +187,14 @@ GENERATORS = table(
         ),
         GeneratorEntry(
             "embedded-chat", "the same, with the prompt as a user's message", _embedded_chat
+        ),
+        GeneratorEntry(
+            "command:PROGRAM",
+            "a program of your own, which runs with your rights: its output, or its diff",
+            _command,
+        ),
+        GeneratorEntry(
+            "agent:NAME[:MODEL]", "a coding agent by its recipe: claude, codex and others", _agent
         ),
     ],
 )

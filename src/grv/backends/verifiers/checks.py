@@ -34,6 +34,7 @@ from .programs.checks import (
 )
 from .programs.published import PUBLISHED, PublishedCheck, PublishedTest
 from .programs.syntax import LARGEST, parser_lock
+from .suite import Suite, TestOrder
 from .worker_pair import WorkerPair
 
 if TYPE_CHECKING:
@@ -97,6 +98,12 @@ class WholeTextCheck(abc.ABC):
     def erring(self) -> Erring | None:
         """That it errs, if it consists of checks that do."""
         return None
+
+    def suites(self) -> Iterator[Suite]:
+        """What orders its tests, if there are several; those of the checks in it too."""
+        suite = getattr(self, "suite", None)
+        if isinstance(suite, Suite):
+            yield suite
 
     def content(self) -> str:
         """A checksum of the files that the check uses; "" if it uses none."""
@@ -216,8 +223,18 @@ class _Record:
                 raise self.wrong(str(name), f"no such field{hint}")
 
 
-def parse_check(problem: Problem, defaults: RunLimits | None = None) -> Check:
-    """The check of a problem; `defaults` are the limits that the record does not set."""
+def parse_check(
+    problem: Problem,
+    defaults: RunLimits | None = None,
+    order_tests: TestOrder = TestOrder.LEARNED,
+) -> Check:
+    """The check of a problem.
+
+    Args:
+        problem: the problem, with the record of its check.
+        defaults: the limits that the record does not set.
+        order_tests: in which order its tests run.
+    """
     record = _Record(problem.check, f"problem {problem.id}, check")
     if wrong := misspelt(record.data, ("kind",)):
         raise record.wrong("", wrong)
@@ -235,6 +252,8 @@ def parse_check(problem: Problem, defaults: RunLimits | None = None) -> Check:
         raise record.wrong("", str(error)) from None
     bare = {name: value for name, value in record.data.items() if name not in ERROR_FIELDS}
     how = KINDS[kind].parse(_Record(bare, record.place), limits, problem)
+    for suite in how.suites():
+        suite.order_tests = order_tests
     if erring is None and isinstance(how, WholeTextCheck):
         erring = how.erring
     seen = "\n".join(getattr(problem, name) for name in KINDS[kind].reads)
@@ -533,6 +552,12 @@ def _runs_command(record: Mapping[str, Any]) -> str:
     return f"runs the command {shown(record.get('argv'))} with your rights"
 
 
+def _reads_repository(record: Mapping[str, Any]) -> str:
+    from .repo.check import outside
+
+    return outside(record)
+
+
 def _calls_server(record: Mapping[str, Any]) -> str:
     return f"sends candidates to {shown_address(str(record.get('url')))}"
 
@@ -545,6 +570,22 @@ def _asks_model(record: Mapping[str, Any]) -> str:
 _JUDGE = ("model", "votes", "url", "rubric", "reference", "temperature")
 _PROOF = ("system", "theory", "statement", "axioms")
 _SCHEMA = ("schema", "fields", "tolerance")
+_REPO = (
+    "repository",
+    "commit",
+    "runner",
+    "command",
+    "results",
+    "tests",
+    "fail_to_pass",
+    "pass_to_pass",
+    "protect",
+    "setup",
+    "readable",
+    "writable",
+    "image",
+    "test_patch",
+)
 _SQL = ("engine", "schema", "databases", "reference", "variants", "tolerance")
 _CONTAINS = ("contains_all", "contains_any", "contains_none")
 _TEXT = ("equals", *_CONTAINS, "matches", "number", "tolerance", "normalise")
@@ -595,6 +636,7 @@ KINDS: Mapping[str, CheckKind] = {
     "judge": text_check(".judge", "JudgeCheck", *_JUDGE, outside=_asks_model),
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
     "proof": limited_check(".proofs.check", "ProofCheck", *_PROOF, for_guests=True, reads=()),
+    "repo": text_check(".repo.check", "RepoCheck", *_REPO, reads=(), outside=_reads_repository),
     "run": program_check(_run, not_for_guests=("source", "build", "run")),
     "schema": limited_check(".schema", "SchemaCheck", *_SCHEMA, for_guests=True, reads=()),
     "sql": limited_check(

@@ -19,6 +19,7 @@ from ..sandbox.limits import InForce, Isolation
 from ..sandbox.run import SandboxDied
 from .checks import Check
 from .programs.findings import clean
+from .suite import StageMemory
 from .worker_pair import WorkerPair
 
 _WAIT = 0.1  # seconds to wait for a free pair before checking for cancellation
@@ -46,6 +47,7 @@ class Job:
 
     running: Interruptible | None = None
     called_off: bool = False
+    memory: StageMemory = field(default_factory=StageMemory)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, running: Interruptible) -> None:
@@ -117,7 +119,7 @@ class LocalEngine:
         if workers < 1 or attempts < 1:
             raise UsageError("workers and attempts must be at least 1")
         self.workers = self.slots = workers
-        self.isolation = isolation
+        self.isolation = isolation.of_processes
         self._attempts = attempts
         self._free: queue.LifoQueue[WorkerPair] = queue.LifoQueue()
         self.pairs = [WorkerPair(isolation) for _ in range(workers)]
@@ -161,6 +163,7 @@ class LocalEngine:
                     return CALLED_OFF
             started = time.monotonic()
             job.start(pair)
+            pair.memory = job.memory
             try:
                 finding = check.how.judge(text, pair, seed)
                 attempts += 1

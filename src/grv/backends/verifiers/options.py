@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ...options import Family, option
 from ...theory.confirmations import Confirm
 from ..sandbox.limits import Isolation, RunLimits
+from .suite import TestOrder
 
 if TYPE_CHECKING:
     from .judge_prices import JudgePrices
@@ -49,7 +50,8 @@ class Verification(Family):
     isolation: Isolation = option(
         Isolation.JAIL,
         "How this machine is protected from programs: jail needs Landlock and seccomp, strict also"
-        " every namespace, unsafe gives programs your rights.",
+        " every namespace, unsafe gives programs your rights. podman, docker and gvisor are the"
+        " jail, with a container for checks that name an image.",
     )
     timeout: float = option(
         10.0,
@@ -73,6 +75,12 @@ class Verification(Family):
         True,
         "Fail candidates that cannot pass without verifying them: programs that do not compile or"
         " lack the function, texts without an answer.",
+    )
+
+    order_tests: TestOrder = option(
+        TestOrder.LEARNED,
+        "Order of the tests of a check: file, or learned, which runs those first that have refuted"
+        " most candidates of the problem per cost. The verdict is the same.",
     )
 
     engine: EngineName = option(EngineName.LOCAL, ENGINE_HELP)
@@ -111,7 +119,12 @@ class Verification(Family):
         if self.engine is EngineName.RAY:
             from ..cluster.engine import RayEngine
 
-            engine = RayEngine(workers=self.workers, isolation=self.isolation, limits=self.limits)
+            engine = RayEngine(
+                workers=self.workers,
+                isolation=self.isolation,
+                limits=self.limits,
+                order_tests=self.order_tests,
+            )
         return CheckVerifier(
             engine=engine,
             workers=self.workers,
@@ -120,6 +133,7 @@ class Verification(Family):
             store=store,
             allow_commands=self.allow_commands,
             refute=self.refute,
+            order_tests=self.order_tests,
             wrong=self.wrong,
             confirm=self.confirm,
             prices=prices,

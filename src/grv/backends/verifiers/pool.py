@@ -40,6 +40,7 @@ from .judge_prices import JudgePrices
 from .known_findings import KnownFindings
 from .programs.findings import clean
 from .programs.published import PublishedCheck
+from .suite import StageMemory, Suite, TestOrder
 from .threads import Threads
 from .verdict_store import VerdictStore
 
@@ -47,6 +48,8 @@ _PARSED = 256  # parsed checks in the cache
 _PATIENCE = 60.0  # seconds without any worker until a plain loop ends
 _FIRST = Earlier()
 _PARSED_BYTES = 64 << 20  # of their records and what is made of them
+_SUITES_BYTES = 32 << 20  # of the counts of tests
+_SUITE_BYTES = 2048  # about as much as the counts of one suite take
 Tag = TypeVar("Tag")
 
 
@@ -74,6 +77,7 @@ class CheckVerifier:
         allow_commands: allow checks of kind "command", which are not confined, and "http". They are
             never allowed under strict isolation.
         refute: whether candidates that certainly fail are refuted without being verified.
+        order_tests: in which order the tests of a check run; no verdict depends on it.
         engine: where candidates are run; by default in processes of this machine. It has `workers`
             and `attempts` of its own, and is closed with the verifier.
         wrong: the probability of a wrong answer that a search accepts from a check that errs.
@@ -94,6 +98,7 @@ class CheckVerifier:
     """
 
     reads_earlier: ClassVar[bool] = True
+    reads_memory: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -105,6 +110,7 @@ class CheckVerifier:
         store: VerdictStore | None = None,
         allow_commands: bool = False,
         refute: bool = True,
+        order_tests: TestOrder = TestOrder.LEARNED,
         engine: Engine | None = None,
         wrong: float = 0.05,
         confirm: Confirm = Confirm.COLD,
@@ -119,6 +125,7 @@ class CheckVerifier:
         self._limits = limits or RunLimits()
         self._store = store
         self._refute = refute
+        self._order_tests = order_tests
         check_wrong(wrong)
         self._wrong = wrong
         self._confirm = confirm
@@ -127,6 +134,7 @@ class CheckVerifier:
         self._published = published
         self._threads = Threads(lambda: self.engine.slots, "verify")
         self._prepared: ByteCache[str, tuple[Problem, Check]] = ByteCache(_PARSED_BYTES, _PARSED)
+        self._suites: ByteCache[str, tuple[Suite, ...]] = ByteCache(_SUITES_BYTES)
         self._known = KnownFindings()
         self._lock = threading.Lock()
         self._closed = False
@@ -149,7 +157,7 @@ class CheckVerifier:
         if check is not None and earlier == problem:
             return check
         check_allowed(problem, allowed=self._allow_commands, isolation=self._isolation)
-        check = parse_check(problem, self._limits)
+        check = parse_check(problem, self._limits, self._order_tests)
         if isinstance(check.how, PublishedCheck) and not self._published:
             raise UsageError(
                 f"problem {problem.id}, check.labels: published labels are for comparison with the"
@@ -159,7 +167,13 @@ class CheckVerifier:
             check.erring.refuse(f"problem {problem.id}, check")
         if self._prices is not None and isinstance(check.how, WholeTextCheck):
             check = replace(check, how=check.how.priced(self._prices))
+        suites = tuple(check.how.suites())
         with self._lock:
+            # A parsed check takes much more memory than the counts of its tests, which are kept.
+            known = self._suites.get(check.digest) or suites
+            for suite, same in zip(suites, known, strict=True):
+                suite.share(same)
+            self._suites.put(check.digest, known, _SUITE_BYTES * (1 + len(known)))
             self._prepared.put(problem.id, (problem, check), _size(problem))
         return check
 
@@ -198,13 +212,20 @@ class CheckVerifier:
             return None
         return None if reason is None else str(clean(reason))
 
-    async def verify(self, problem: Problem, draft: Draft, *, earlier: Earlier = _FIRST) -> Finding:
+    async def verify(
+        self,
+        problem: Problem,
+        draft: Draft,
+        *,
+        earlier: Earlier = _FIRST,
+        memory: StageMemory | None = None,
+    ) -> Finding:
         """The finding on a draft. A cancellation stops the program.
 
         `earlier` is what its search knows. It decides how many passes the draft needs if the check
-        errs.
+        errs. `memory` has the stages that the draft has passed before; they are not paid for again.
         """
-        job = Job()
+        job = Job(memory=memory or StageMemory())
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text, earlier)
         try:
@@ -350,6 +371,14 @@ class CheckVerifier:
         if found.verdict is not verdict:
             reason = f"{counts.passes} of {seed + 1} calls passed it"
         return replace(found, verdict=verdict, reason=reason, evidence=evidence, usage=usage)
+
+    def recall(self, problem: Problem, findings: Iterable[Finding]) -> None:
+        """Start the order of a problem's tests from findings of an earlier run.
+
+        Without effect if this process has verified candidates of the problem.
+        """
+        for suite in self.prepare(problem).how.suites():
+            suite.recall([finding.stages for finding in findings])
 
     def forget(self) -> None:
         """Forget the findings of this process, so that a candidate is verified again."""

@@ -279,18 +279,23 @@ def _policy(given: Any) -> Policy:
 
 def _costs(given: Any, least: Costs) -> Costs:
     """The costs of a request. Lower ones would make its budget, and the total, say less."""
-    text = ",".join(map(str, given[:3])) if isinstance(given, list) else str(given)
+    text = ",".join(map(str, given[:4])) if isinstance(given, list) else str(given)
     if len(text) > _LONGEST_NAME:
-        raise wrong("grv.costs", "give two numbers, as in 1,10")
+        raise wrong("grv.costs", "give two or three numbers, as in 1,10 or 1,10,2")
     try:
         costs = parse_costs(text)
     except UsageError as error:
         raise wrong("grv.costs", str(error)) from error
     if isinstance(least, Measured):
-        return Measured(costs.generate, costs.verify)  # a first guess: what is paid is measured
-    if costs.generate < least.generate or costs.verify < least.verify:
-        raise wrong("grv.costs", f"must be at least {least.generate:g},{least.verify:g}")
-    return Costs(costs.generate, costs.verify, least.score)
+        # a first guess: what is paid is measured
+        return Measured(costs.generate, costs.verify, failure=costs.failure)
+    given_prices = (costs.generate, costs.verify, costs.failure)
+    lowest = (least.generate, least.verify, least.failure)
+    if any(price < low for price, low in zip(given_prices, lowest, strict=True)):
+        shown_prices = lowest[: 3 if costs.has_failure or least.has_failure else 2]
+        allowed = ",".join(f"{price:g}" for price in shown_prices)
+        raise wrong("grv.costs", f"must be at least {allowed}")
+    return Costs(costs.generate, costs.verify, failure=costs.failure, score=least.score)
 
 
 def _require(asked: Mapping[str, Any], profile: Profile) -> Require:
