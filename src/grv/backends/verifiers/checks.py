@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from ...conditions import Conditions
 from ...core.errors import UsageError
@@ -38,6 +38,7 @@ from .suite import Suite, TestOrder
 from .worker_pair import WorkerPair
 
 if TYPE_CHECKING:
+    from .judge_prices import JudgePrices, RequestPrice
     from .languages.completing import Completion
     from .run import Checker, OwnCommands
 
@@ -116,6 +117,17 @@ class WholeTextCheck(abc.ABC):
 
     def worst_seconds(self) -> float:
         """How long one verification runs in the sandbox if it takes all its time."""
+        return 0.0
+
+    def priced(self, prices: JudgePrices) -> Self:
+        """The same check; if it asks models, its findings say what that cost."""
+        return self
+
+    def dollars(self, price: RequestPrice, answer: int) -> float | None:
+        """What one call costs besides this machine, if the answer has so many bytes in a request.
+
+        None if that is unknown.
+        """
         return 0.0
 
 
@@ -253,6 +265,11 @@ def parse_check(
     except (TypeError, ValueError) as exc:
         raise record.wrong("", f"is not JSON data: {exc}") from None
     return Check(how, repeat, checksum(text), erring)
+
+
+def errs(problem: Problem) -> bool:
+    """Whether the check of a problem errs, as far as its record says: its verdicts are judged."""
+    return bool(problem.check) and parse_check(problem).erring is not None
 
 
 def _limits(record: _Record, defaults: RunLimits) -> RunLimits:
