@@ -61,7 +61,7 @@ class Pace:
             raise UsageError(f"the deadline must be a positive number, not {self.deadline}")
 
     def of(self, problem: str) -> Pace:
-        """The pace of the searches for one problem: they have the same phase, live and in replay."""
+        """The pace of all searches for one problem: they have one phase, live and in replay."""
         return replace(self, problem=problem) if self.random_phase else self
 
     def block(
