@@ -91,8 +91,8 @@ class Pace:
             return verified + 2
         if verified + 1 >= width:
             return width
-        start = 2**self.phase
-        ends = (math.floor(start * 2**doublings) - 1 for doublings in itertools.count(1))
+        start = math.exp2(self.phase)
+        ends = (math.floor(math.ldexp(start, doubled)) - 1 for doubled in itertools.count(1))
         return next(end for end in ends if end > verified) - verified
 
     @property
