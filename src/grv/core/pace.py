@@ -41,7 +41,7 @@ class Pace:
         >>> grv.core.Pace().ends(16, 40)
         [0, 2, 6, 14, 30, 46]
         >>> grv.core.Pace(random_phase=True).of("17 + 25").ends(16, 40)
-        [0, 1, 3, 8, 17, 33, 49]
+        [0, 2, 5, 12, 25, 41]
     """
 
     ramp: bool = True
