@@ -99,6 +99,7 @@ OPTIONS = {
         "--list",
         "--text",
         "--filter",
+        "--hour",
     ],
 }
 

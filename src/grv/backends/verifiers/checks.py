@@ -50,7 +50,7 @@ _TOLERANCES = ("tolerance", "absolute_tolerance")
 # The version of the judge. Raise it when a candidate may get another verdict, key or refutation
 # than before: when programs are read, run or compared in another way, or answers in mathematics.
 # Recorded verdicts of another version then no longer answer, and keys are made again.
-JUDGE = 3
+JUDGE = 4
 _PUBLISHED_JUDGE = 1000 + JUDGE  # with other keys: `"labels": "published"`
 
 
@@ -552,6 +552,12 @@ def _runs_command(record: Mapping[str, Any]) -> str:
     return f"runs the command {shown(record.get('argv'))} with your rights"
 
 
+def _runs_container(record: Mapping[str, Any]) -> str:
+    from .harbor import outside
+
+    return outside(record)
+
+
 def _reads_repository(record: Mapping[str, Any]) -> str:
     from .repo.check import outside
 
@@ -631,6 +637,16 @@ KINDS: Mapping[str, CheckKind] = {
     ),
     "first": limited_check(".groups", "GroupCheck", "checks", for_guests=True, reads=()),
     "function": program_check(_function, not_for_guests=("labels",)),
+    "harbor": text_check(
+        ".harbor",
+        "HarborCheck",
+        "task",
+        "image",
+        "workdir",
+        "network",
+        reads=(),
+        outside=_runs_container,
+    ),
     "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
     "judge": text_check(".judge", "JudgeCheck", *_JUDGE, outside=_asks_model),

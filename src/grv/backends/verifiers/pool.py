@@ -13,11 +13,12 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from ...conditions import Conditions
 from ...core.errors import UsageError, VerifierError
 from ...core.values import REFUTED, Verdict
+from ...options import choose
 from ...text import checksum
 from ...theory.confirmations import (
     CallCounts,
@@ -77,7 +78,8 @@ class CheckVerifier:
         allow_commands: allow checks of kind "command", which are not confined, and "http". They are
             never allowed under strict isolation.
         refute: whether candidates that certainly fail are refuted without being verified.
-        order_tests: in which order the tests of a check run; no verdict depends on it.
+        order_tests: in which order the tests of a check run: "file", or "learned" from the
+            candidates of the problem so far. No verdict depends on it.
         engine: where candidates are run; by default in processes of this machine. It has `workers`
             and `attempts` of its own, and is closed with the verifier.
         wrong: the probability of a wrong answer that a search accepts from a check that errs.
@@ -110,7 +112,7 @@ class CheckVerifier:
         store: VerdictStore | None = None,
         allow_commands: bool = False,
         refute: bool = True,
-        order_tests: TestOrder = TestOrder.LEARNED,
+        order_tests: TestOrder | Literal["file", "learned"] = TestOrder.LEARNED,
         engine: Engine | None = None,
         wrong: float = 0.05,
         confirm: Confirm = Confirm.COLD,
@@ -125,7 +127,7 @@ class CheckVerifier:
         self._limits = limits or RunLimits()
         self._store = store
         self._refute = refute
-        self._order_tests = order_tests
+        self._order_tests = choose(TestOrder, order_tests, "order_tests")
         check_wrong(wrong)
         self._wrong = wrong
         self._confirm = confirm
