@@ -213,8 +213,9 @@ class Caller:
 
     async def _timed(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
         try:
-            with anyio.fail_after(self.calls.call_timeout):
+            with anyio.move_on_after(self.calls.call_timeout):
                 return await call()
+            raise TimeoutError
         except TimeoutError as error:
             raise BackendError(f"no response within {self.calls.call_timeout:g} s") from error
 

@@ -14,6 +14,7 @@ from ..core.errors import LedgerError
 from ..core.values import Event, Verified
 from ..ledger.entries import (
     Call,
+    Ended,
     Entry,
     Found,
     Made,
@@ -36,7 +37,11 @@ class ReadOnly(Exception):
 class SearchRecord(SearchView):
     """The view of a search that is run: new entries are written, then added.
 
-    Without a writer it can only be read: `write` raises ReadOnly.
+    Entries that follow from others, or that charge nothing and have no result yet, are only *noted*:
+    they are added at once, and written before the next entries, in the same transaction. If the
+    process dies before that, the search that goes on makes them again, and pays for nothing twice.
+
+    Without a writer it can only be read: `write` and `note` raise ReadOnly.
     """
 
     def __init__(
@@ -49,6 +54,7 @@ class SearchRecord(SearchView):
         super().__init__(entries, conditions)
         self.search = search
         self._writer = writer
+        self._noted: list[Entry] = []
         self._told_again = 0
         self._forget_corrected()
         mentioned = self.scored.keys() | self.scored_again.keys() | self.found.keys()
@@ -116,14 +122,14 @@ class SearchRecord(SearchView):
         """The model of a trained score with which the search started; empty if there is none."""
         return "" if self.started is None else self.started.scorer
 
-    async def begin(self, started: Started) -> None:
-        """Start, or restart with other settings. Resuming with equal settings writes no entry."""
+    def begin(self, started: Started) -> None:
+        """Start, or restart with other settings. Resuming with equal settings adds no entry."""
         self._told_again = 0
         dead = self._dead_attempts()
         if started != self.started:
-            await self.write(*dead, started)
+            self.note(*dead, started)
         elif dead and self._writer is not None:
-            await self.write(*dead)
+            self.note(*dead)
 
     def _dead_attempts(self) -> list[Entry]:
         """The end of attempts that were in flight when the process of the search died."""
@@ -131,11 +137,34 @@ class SearchRecord(SearchView):
         dead = self.tally.in_flight - self.tally.in_batch
         return [Settled(call, (id,), 0.0, reason) for call, id in sorted(dead)]
 
-    async def write(self, *entries: Entry, caps: Caps = NO_CAPS) -> None:
-        """Write entries, and use them once they are durable."""
+    def note(self, *entries: Entry) -> None:
+        """Add entries that charge nothing; they are written before the next ones."""
         if self._writer is None:
             raise ReadOnly
-        await self._writer.write(self.search, entries, caps)
+        self._noted += entries
+        for entry in entries:
+            self.add(entry)
+
+    async def flush(self) -> None:
+        """Write what was noted."""
+        if self._noted:
+            await self.write()
+
+    async def write(self, *entries: Entry, caps: Caps = NO_CAPS) -> None:
+        """Write what was noted and these entries, and use them once they are durable.
+
+        Raises:
+            OverBudget: a cap does not cover them; nothing is written, and what was noted still is.
+        """
+        if self._writer is None:
+            raise ReadOnly
+        noted = self._noted
+        self._noted = []
+        try:
+            await self._writer.write(self.search, (*noted, *entries), caps)
+        except BaseException:
+            self._noted = noted + self._noted
+            raise
         for entry in entries:
             self.add(entry)
 
@@ -174,12 +203,18 @@ class SearchRecord(SearchView):
         index = self._told_again
         return self.told[index].event if index < len(self.told) else None
 
-    async def tell(self, told: Told, *then: Entry) -> None:
-        """Record a result. After a resume, skip results that are already recorded."""
+    def tell(self, told: Told) -> None:
+        """Note a result. After a resume, skip results that are already recorded."""
         is_recorded = self._told_again < len(self.told) and self.told[self._told_again] == told
-        if not is_recorded or then:
-            await self.write(*([] if is_recorded else [told]), *then)
+        if not is_recorded:
+            self.note(told)
         self._told_again += 1
+
+    async def end(self, ended: Ended) -> None:
+        """Record the end of the search, unless it is recorded."""
+        if self.ended != ended:
+            self.note(ended)
+        await self.flush()
 
     def _forget_corrected(self) -> None:
         """Forget results that rest on a verdict which was corrected before they were recorded."""
