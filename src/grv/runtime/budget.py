@@ -17,14 +17,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import anyio
-import anyio.to_thread
 
 from ..backends.protocols import Usage
 from ..core.errors import BackendError, UsageError
 from ..core.values import Costs
 from ..ledger.entries import Call, Entry, Intended, Settled
 from ..ledger.ledger import NO_CAPS, Capped, Caps, OverBudget
-from .ledger_writer import LedgerWriter
+from .ledger_writer import LedgerWriter, in_ledger_thread
 
 if TYPE_CHECKING:
     from .executor import Executor
@@ -159,7 +158,7 @@ class RunBudget:
                 raise OutOfBudget("account")
 
     async def _read(self, account: str | None) -> float:
-        return await anyio.to_thread.run_sync(self._writer.ledger.possibly_paid, account)
+        return await in_ledger_thread(self._writer.ledger.possibly_paid, account)
 
 
 def check_total(total: float) -> None:

@@ -194,9 +194,7 @@ async def _collect(
         problem, collection.backends, caller, record, meter=collection.meter, reserves=reserves
     )
     scorer = await executor.pin_scorer(record.scorer)  # a log has no score that changes
-    record.begin(
-        replace(collection.started(problem), conditions=record.conditions, scorer=scorer)
-    )
+    record.begin(replace(collection.started(problem), conditions=record.conditions, scorer=scorer))
     chosen: Sequence[int] = ()
     try:
         made = await _generate(executor, collection.n, progress)

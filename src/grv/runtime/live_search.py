@@ -7,9 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
-import anyio
-import anyio.to_thread
-
 from ..backends.callables import in_thread
 from ..backends.protocols import Problem
 from ..core.values import Reason, Stop
@@ -18,7 +15,7 @@ from .budget import RunBudget
 from .calls import Caller
 from .config import SearchConfig
 from .experience import Experience
-from .ledger_writer import LedgerWriter, claim, claim_when_free
+from .ledger_writer import LedgerWriter, claim_when_free, in_ledger_thread
 from .loop import Loop
 from .own_models import OwnModels
 from .record import ReadOnly, SearchRecord
@@ -135,8 +132,7 @@ class LiveSearch:
 
     async def find(self) -> Solution:
         """The recorded solution, or else that of a search, which only one caller at a time runs."""
-        with anyio.CancelScope(shield=True):  # a caller that is cancelled gives the claim up
-            record, is_claimed = await anyio.to_thread.run_sync(self._take)
+        record, is_claimed = await in_ledger_thread(self._take)
         if is_claimed:
             return await self._run_claimed(record)
         recorded = await self.recorded(record)
@@ -164,7 +160,7 @@ class LiveSearch:
         if that caller dies, take over.
         """
         ledger = self.writer.ledger
-        if not await claim(ledger, self.id):
+        if not await in_ledger_thread(ledger.claim, self.id):
             with self.outside():
                 await claim_when_free(ledger, self.id)
         return await self._run_claimed()
@@ -174,8 +170,7 @@ class LiveSearch:
         try:
             return await self.run(record)
         finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self.writer.ledger.release, self.id)
+            await in_ledger_thread(self.writer.ledger.release, self.id)
 
     async def run(self, record: SearchRecord | None = None) -> Solution:
         """Search for a verified answer. Results in the ledger are reused, not paid for again."""
@@ -199,7 +194,7 @@ class LiveSearch:
         If searches wait for each other, one that learns may take a newer prior than it had.
         """
         if record is None:
-            record = await anyio.to_thread.run_sync(self.read)
+            record = await in_ledger_thread(self.read)
         experience = Experience.of(self.config, self.writer)
         models = OwnModels.of(self.config, self.writer)
         trained = None
@@ -244,7 +239,7 @@ class LiveSearch:
 
     async def so_far(self) -> Solution:
         """The solution, which is unfinished unless the search has ended. This writes nothing."""
-        record = await anyio.to_thread.run_sync(partial(self.read, live=False))
+        record = await in_ledger_thread(self.read, live=False)
         config = self.config.recorded(record.started) or self.config.chosen(None)
         loop = Loop(self, config, record)
         try:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import anyio
-import anyio.to_thread
 
 from ..backends.protocols import Usage
 from ..conditions import Conditions
@@ -26,7 +25,7 @@ from ..ledger.entries import (
 )
 from ..ledger.ledger import NO_CAPS, Caps
 from ..ledger.view import SearchView
-from .ledger_writer import LedgerWriter
+from .ledger_writer import LedgerWriter, in_ledger_thread
 from .prices import Meter
 
 
@@ -72,7 +71,7 @@ class SearchRecord(SearchView):
 
         A thread reads it and finds the conditions: checks are parsed, files read.
         """
-        return await anyio.to_thread.run_sync(
+        return await in_ledger_thread(
             lambda: cls(writer, search, writer.ledger.read(search), conditions())
         )
 
@@ -180,10 +179,10 @@ class SearchRecord(SearchView):
                 loop.call_soon_threadsafe(arrived.set)
 
         ledger = self._writer.ledger
-        stop = await anyio.to_thread.run_sync(ledger.listen, listener)
+        stop = await in_ledger_thread(ledger.listen, listener)
         try:
             while True:
-                entries = await anyio.to_thread.run_sync(ledger.read, self.search)
+                entries = await in_ledger_thread(ledger.read, self.search)
                 verdict = self._verdict_in(entries, candidate)
                 if verdict is not None:
                     self.add(verdict)

@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
-import anyio.to_thread
 
 from ..backends.generators.batches import BatchedGenerator
 from ..backends.protocols import Problem
@@ -43,7 +42,7 @@ from ..schedules import CheapestPredicted, InOrder, Schedule
 from .batches import Batches
 from .budget import SHARE_SPENT, Gate, RunBudget
 from .calls import GRACE_SECONDS
-from .ledger_writer import JOIN_SECONDS, LedgerWriter
+from .ledger_writer import JOIN_SECONDS, LedgerWriter, in_ledger_thread
 from .live_search import LiveSearch, OpenSearch
 from .progress import Progress
 from .record import SearchRecord
@@ -231,7 +230,7 @@ class Turns:
             ids = [self.run.config.search_id(problem) for problem in problems]
             return self.run.ledger.standings(ids)
 
-        return await anyio.to_thread.run_sync(look_up)
+        return await in_ledger_thread(look_up)
 
     async def _add(self, problems: Sequence[Problem], standings: Sequence[SearchStanding]) -> None:
         """Add problems, which wait; of those that have ended, give the recorded solution."""
@@ -266,7 +265,7 @@ class Turns:
     async def _recall(self, ended: Sequence[tuple[int, Problem, SearchStanding]]) -> None:
         """Give the recorded solutions; a search whose end does not hold any more has to wait."""
         searches = [self._search(problem) for _, problem, _ in ended]
-        recorded = await anyio.to_thread.run_sync(self._read, searches)
+        recorded = await in_ledger_thread(self._read, searches)
         for (place, problem, standing), search, record in zip(
             ended, searches, recorded, strict=True
         ):
@@ -394,12 +393,9 @@ class Turns:
                 return await opened.stop(SHARE_SPENT)
             return await self._turns(place, opened)
         finally:
-            with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self.run.ledger.release, search.id)
+            await in_ledger_thread(self.run.ledger.release, search.id)
 
-    async def _take(
-        self, search: LiveSearch
-    ) -> tuple[SearchStanding | None, SearchRecord | None]:
+    async def _take(self, search: LiveSearch) -> tuple[SearchStanding | None, SearchRecord | None]:
         """Claim a search and say how far it is; None if another caller has claimed it.
 
         And the record of a search that is new. Others may be in memory.
@@ -416,9 +412,7 @@ class Turns:
                 ledger.release(search.id)
                 raise
 
-        with anyio.CancelScope(shield=True):
-            taken = await anyio.to_thread.run_sync(take)
-        return taken
+        return await in_ledger_thread(take)
 
     async def _opened(
         self,
