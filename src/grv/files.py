@@ -296,8 +296,11 @@ def _typed(value: Any, kind: Any, name: str) -> Any:
     """The value converted to its annotation: lists become tuples, records become dataclasses."""
     origin = get_origin(kind)
     parts = get_args(kind)
-    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, Mapping):
-        return typed(kind, value)
+    if isinstance(kind, type) and is_dataclass(kind):
+        if isinstance(value, kind):  # the caller has read it
+            return value
+        if isinstance(value, Mapping):
+            return typed(kind, value)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(value)
     if origin in (Union, types.UnionType):

@@ -24,6 +24,7 @@ from grv.ledger.entries import (
 )
 from grv.ledger.sqlite import SqliteLedger
 from grv.testing.contracts_ledger import LIFE, entries
+from grv.usage import Usage
 
 
 @given(entries())
@@ -64,7 +65,7 @@ def test_an_invalid_entry_is_a_ledger_error(kind: str, text: str) -> None:
 
 def test_the_format_on_paper() -> None:
     """What was once written must be read for ever."""
-    made = Made(3, "text", (-0.5,), {"seconds": 1})
+    made = Made(3, "text", (-0.5,), Usage(seconds=1))
     assert to_text(made) == '{"candidate":3,"text":"text","logprobs":[-0.5],"usage":{"seconds":1}}'
     told = Told(Generated((1.0, float("-inf")), ("k", None)), "because")
     assert to_text(told) == (

@@ -39,6 +39,7 @@ from ..conditions import Conditions
 from ..core.errors import LedgerError
 from ..core.values import CandidateId, Event, Generated, Rescored, Verdict, Verified
 from ..files import DEEPEST, is_number, parse_json, shown, typed
+from ..usage import UNUSED, Usage
 
 Call = Literal["generate", "score", "rescore", "verify"]
 # JSON data of backends, stored unchanged; hence `Any`.
@@ -126,7 +127,7 @@ class Made:
     candidate: int
     text: str
     logprobs: tuple[float, ...] | None = None
-    usage: Data = field(default_factory=dict)
+    usage: Usage = UNUSED
     generator: str = ""
     broken: str = ""
 
@@ -145,7 +146,7 @@ class Scored:
     score: float | None
     key: str | None = None
     reason: str = ""
-    usage: Data = field(default_factory=dict)
+    usage: Usage = UNUSED
     alike: float | None = None
     judge: int = 0
 
@@ -157,7 +158,7 @@ class ScoredAgain:
     candidate: int
     score: float | None
     reason: str = ""
-    usage: Data = field(default_factory=dict)
+    usage: Usage = UNUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ class Found:
     verdict: Verdict
     reason: str = ""
     evidence: Data = field(default_factory=dict)
-    usage: Data = field(default_factory=dict)
+    usage: Usage = UNUSED
     reviewer: str = ""
     note: str = ""
     conditions: Conditions | None = None
@@ -232,7 +233,7 @@ Entry = (
 
 _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Entry)}
 
-# Fields that format 1 did not have, with their defaults.
+# Fields that format 1 did not have, or that mostly say nothing, with their defaults.
 _ADDED: dict[str, Any] = {
     **dict.fromkeys(("prompt", "check", "account", "prior", "scorer"), ""),
     **dict.fromkeys(("generator", "broken", "reviewer", "note"), ""),
@@ -243,6 +244,7 @@ _ADDED: dict[str, Any] = {
         "judge": 0,
         "conditions": None,
         "shared": False,
+        "usage": UNUSED,
     },
 }
 
@@ -258,6 +260,8 @@ _ALWAYS = object()  # unequal to every value
 
 def _encoded(value: object) -> object:
     """What JSON has no form for."""
+    if isinstance(value, Usage):
+        return value.as_data()
     return asdict(value) if isinstance(value, Conditions) else repr(value)
 
 
@@ -291,6 +295,8 @@ def from_text(kind: str, text: str) -> Entry:
             return Told(_event(record["event"]), str(why), str(generator))
         if kind == "started":
             record = _with_wait_price(record)
+        if isinstance(usage := record.get("usage"), Mapping):
+            record = {**record, "usage": Usage.of(usage)}
         entry: Entry = typed(_KINDS[kind], record)
         _check_amounts(entry)
     except (AttributeError, KeyError, TypeError, ValueError) as error:

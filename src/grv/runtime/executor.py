@@ -25,7 +25,6 @@ from ..backends.protocols import (
     Problem,
     Score,
     Scorer,
-    Usage,
     Verifier,
     checked_score,
 )
@@ -251,7 +250,7 @@ class Executor:
     def draft(self, candidate: int) -> Draft:
         """A recorded draft."""
         made = self.record.made[candidate]
-        return Draft(made.text, made.logprobs, Usage.of(made.usage), made.broken)
+        return Draft(made.text, made.logprobs, made.usage, made.broken)
 
     async def _generate(self, wanted: Sequence[int]) -> Generated:
         record = self.record
@@ -436,7 +435,7 @@ class Executor:
                 score.value,
                 key,
                 score.reason or why,
-                score.usage.as_data(),
+                score.usage,
                 score.alike,
                 judge,
             )
@@ -466,7 +465,7 @@ class Executor:
             return []
         reserved = self.reserves.of("generate", len(ids), measured=True) + scoring
         paid = self.record.paid(self.meter, ("generate",), ids)
-        paid += sum(self.meter.cost("score", Usage.of(each.usage)) for each in scored)
+        paid += sum(self.meter.cost("score", each.usage) for each in scored)
         return [Settled("score", tuple(ids), reserved - paid)]
 
     async def _keys(self, drafts: Collection[Draft]) -> Sequence[_Keyed]:
@@ -489,7 +488,7 @@ class Executor:
             drafts: dict[int, Draft] = {id: self.draft(id) for id in missing}
             scores, reserved = await self._scores(self.backends.second, "rescore", drafts)
             entries: list[Entry] = [
-                ScoredAgain(id, score.value, score.reason, score.usage.as_data())
+                ScoredAgain(id, score.value, score.reason, score.usage)
                 for id, score in zip(missing, scores, strict=True)
             ]
             if self.meter is not None:
@@ -619,7 +618,7 @@ class Executor:
                     finding.verdict,
                     finding.reason,
                     finding.evidence,
-                    finding.usage.as_data(),
+                    finding.usage,
                     conditions=finding.conditions,
                     shared=finding.shared,
                 )
@@ -636,7 +635,7 @@ class Executor:
 def _made(id: int, draft: Draft, generator: str) -> Made:
     """The entry of a draft. The text of a broken one is in no file."""
     text = "" if draft.broken else draft.text
-    return Made(id, text, draft.logprobs, draft.usage.as_data(), generator, draft.broken)
+    return Made(id, text, draft.logprobs, draft.usage, generator, draft.broken)
 
 
 def _within(draft: Draft, longest: int) -> Draft:

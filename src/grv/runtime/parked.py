@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-from ..backends.protocols import Usage
 from ..ledger.entries import Charged, Entry, Settled
 from .prices import Meter
 from .record import SearchRecord
@@ -54,10 +53,10 @@ async def settle_parked(record: SearchRecord, meter: Meter | None, ids: Iterable
         if id in record.unsettled:
             charged = record.unsettled[id]
         elif settled is not None:
-            charged = meter.cost("verify", Usage.of(settled.usage))
+            charged = meter.cost("verify", settled.usage)
         else:
             continue
-        cost = meter.cost("verify", Usage.of(finding.usage))
+        cost = meter.cost("verify", finding.usage)
         if cost > charged:
             entries.append(Charged(cost - charged, f"the verdict on candidate {id} from outside"))
         entries.append(Settled("verify", (id,), max(0.0, charged - cost)))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import anyio
 
-from ..backends.protocols import Usage
 from ..conditions import Conditions
 from ..core.errors import LedgerError
 from ..core.values import Event, Verified
@@ -36,9 +35,10 @@ class ReadOnly(Exception):
 class SearchRecord(SearchView):
     """The view of a search that is run: new entries are written, then added.
 
-    Entries that follow from others, or that charge nothing and have no result yet, are only *noted*:
-    they are added at once, and written before the next entries, in the same transaction. If the
-    process dies before that, the search that goes on makes them again, and pays for nothing twice.
+    Entries that charge nothing, and that a search which goes on makes again, are only *noted*: they
+    are added at once, and written before the next entries, in the same transaction. These are the
+    start, attempts that cost nothing, and what the search was told. If the process dies before
+    that, nothing is lost that was paid for.
 
     Without a writer it can only be read: `write` and `note` raise ReadOnly.
     """
@@ -83,7 +83,7 @@ class SearchRecord(SearchView):
             chosen = [id for id in (entries if ids is None else ids) if id in entries]
             if call == "verify":
                 chosen = [id for id in chosen if not self.found[id].shared]
-            total += sum(meter.cost(call, Usage.of(entries[id].usage)) for id in chosen)
+            total += sum(meter.cost(call, entries[id].usage) for id in chosen)
         return total
 
     def cost_of_generating(self, meter: Meter, id: int) -> float | None:
@@ -92,7 +92,7 @@ class SearchRecord(SearchView):
             "generate": self.made.get(id),
             "score": self.scored.get(id),
         }
-        prices = [meter.price(call, Usage.of(e.usage)) for call, e in results.items() if e]
+        prices = [meter.price(call, e.usage) for call, e in results.items() if e]
         known = [price for price in prices if price is not None]
         return sum(known, 0.0) if len(known) == len(prices) else None
 
@@ -105,7 +105,7 @@ class SearchRecord(SearchView):
         found = self.found.get(id)
         if found is None or found.shared:
             return 0.0
-        return meter.price("verify", Usage.of(found.usage))
+        return meter.price("verify", found.usage)
 
     @property
     def _by_call(self) -> Mapping[Call, Mapping[int, Made | Scored | ScoredAgain | Found]]:

@@ -213,7 +213,7 @@ def solution_of(
 
 
 def _finding(found: Found) -> Finding:
-    return Finding(found.verdict, found.reason, found.evidence, Usage.of(found.usage))
+    return Finding(found.verdict, found.reason, found.evidence, found.usage)
 
 
 def dollars_of(record: SearchView) -> float | None:
@@ -239,7 +239,7 @@ def usage_by_call(record: SearchView, meters: Mapping[str, Meter]) -> dict[Call,
         usages = []
         dollars: list[float | None] = []
         for id, entry in entries.items():
-            used = Usage.of(entry.usage)
+            used = entry.usage
             usages.append(used)
             if call == "verify" and entry.shared:
                 dollars.append(0.0)

@@ -305,7 +305,7 @@ def test_a_correction_that_comes_before_the_end_is_written_counts(ledger: TableL
     solved(ledger, clock, (0, "pass", 30))
     known = entries_of(ledger)
     at = next(n for n, each in enumerate(known) if isinstance(each, Found))
-    late = Found(0, Verdict.FAILED, "failed by a reviewer", {}, {"seconds": 31}, "ann")
+    late = Found(0, Verdict.FAILED, "failed by a reviewer", {}, Usage(seconds=31), "ann")
     from grv.runtime.record import SearchRecord
 
     record = SearchRecord(None, "s", [*known[: at + 1], late, *known[at + 1 :]])

@@ -13,10 +13,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ...core.errors import UsageError
 from ...core.values import Verdict
-from ...files import is_number
 from ...ledger.entries import Entry, Found
 from ...ledger.tables import TableLedger
 from ...ledger.view import SearchView
+from ...usage import Usage
 from .leases import LONGEST, SILENCE, Lease, Leases
 from .queue import ItemId, Queue, ReviewItem, is_reviewed
 
@@ -152,7 +152,7 @@ class Desk:
             def decide(entries: Sequence[Entry]) -> Sequence[Entry]:
                 verdict, reason = SAYINGS[saying]
                 before = _seconds_before(entries, lease)
-                usage = {"seconds": round(before + max(0.0, took), 1)}
+                usage = Usage(seconds=round(before + max(0.0, took), 1))
                 found[:] = [Found(id.candidate, verdict, reason, {}, usage, reviewer, note)]
                 return found
 
@@ -184,5 +184,4 @@ def _seconds_before(entries: Sequence[Entry], lease: Lease) -> float:
         return 0.0
     if known is None or known != lease.corrects:
         raise Refused("closed", "there is a later verdict")
-    seconds = known.usage.get("seconds", 0.0)
-    return float(seconds) if is_number(seconds) else 0.0
+    return known.usage.seconds
