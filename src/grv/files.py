@@ -311,6 +311,8 @@ def _typed(value: Any, kind: Any, name: str) -> Any:
                 continue
     elif origin is tuple and isinstance(value, list | tuple):
         if parts[-1] is Ellipsis:
+            if parts[0] is float and all([type(each) is float for each in value]):
+                return tuple(value)  # many log-probabilities
             return tuple([_typed(each, parts[0], name) for each in value])
         if len(value) == len(parts):
             pairs = zip(value, parts, strict=True)

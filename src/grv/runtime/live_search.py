@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
-from ..backends.callables import in_thread
 from ..backends.protocols import Problem
 from ..core.values import Reason, Stop
 from .batches import Batches
@@ -200,7 +199,7 @@ class LiveSearch:
         trained = None
         if self.config.is_auto and not record.scorer:
             learns = self.config.learns and not self.config.is_named
-            trained = await in_thread(partial(models.newest, learns=learns))
+            trained = await models.newest(learns=learns)
         config = self.config.recorded(record.started)
         if config is None or (self.config.waits and _may_change_prior(record)):
             own = None if trained is None else trained.prior
