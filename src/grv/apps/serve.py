@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from contextlib import closing
 from functools import partial
@@ -148,6 +149,7 @@ def _run(
         for name, profile in profiles.items():
             profile.caller.outages.tell = partial(_tell, events, name)
         app = Application(profiles, clients, searches, metrics, door, events, pace, pages, reader)
+        gc.freeze()  # modules and settings stay: collections need not look at them
         host, port = listening.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
         say(f"{address} serves {', '.join(profiles)}; the ledger is {ledger.path}")
