@@ -3,13 +3,13 @@
     git worktree add --detach ../before COMMIT
     python bench/beside.py ../before [--turns=7] [--only=calls,memory,sqlite,loopback,serve]
 
-* `calls`: Python functions called, and functions of C, per candidate and per search, in all threads.
-  They hardly depend on what else the machine does. Differences of two runs, so the start does not
-  count.
+* `calls`: Python functions called, and functions of C, per candidate and per search. They hardly
+  depend on what else the machine does. Differences of two runs, so the start does not count.
 * `memory`, `sqlite`: processor time per candidate with backends that answer at once, with a ledger
-  in memory and on disk; 40 candidates and 11 verdicts a problem, or 8 candidates a request.
-* `loopback`: processor time per request to a server on loopback, with 16 and 64 in flight, for 1 and
-  8 candidates each.
+  in memory and on disk: 40 candidates and 11 verdicts a problem, 8 candidates and one verdict, or
+  one of each.
+* `loopback`: processor time per request to a server on loopback, with 16 and 64 in flight, for 1
+  and for 8 candidates each.
 * `serve`: processor time of `grv serve` per request of one candidate and one verdict with 32 in
   flight, and per request whose answer is recorded.
 
@@ -38,9 +38,9 @@ IN_FLIGHT = 32
 def calls() -> dict[str, float]:
     """Functions called per candidate and per search."""
     import anyio
-    from live import MemoryLedger, instant, on_disk, run
 
     from grv.policies import Adaptive, Fixed
+    from live import MemoryLedger, instant, on_disk, run
 
     counts = {"call": 0, "c_call": 0}
 
@@ -85,9 +85,9 @@ def calls() -> dict[str, float]:
 def _per_candidate(is_on_disk: bool) -> dict[str, float]:
     """Milliseconds of processor time: the least of three runs each."""
     import anyio
-    from live import MemoryLedger, instant, on_disk, run
 
     from grv.policies import Adaptive, Fixed
+    from live import MemoryLedger, instant, on_disk, run
 
     def once(policy: Any, budget: float, number: int, ledger: Any) -> float:
         started = time.process_time()
@@ -95,9 +95,12 @@ def _per_candidate(is_on_disk: bool) -> dict[str, float]:
         return 1000 * (time.process_time() - started) / made
 
     figures = {}
-    sizes = (("40 candidates and 11 verdicts", Adaptive(), 150.0, 100),)
-    sizes += (("8 per request", Fixed(8, 1), 1000.0, 150),)
-    sizes += (("one candidate", Fixed(1, 1), 150.0, 400),)
+    sizes = (
+        ("40 candidates and 11 verdicts", Adaptive(), 150.0, 60),
+        ("8 per request", Fixed(8, 1), 1000.0, 100),
+        ("one candidate", Fixed(1, 1), 150.0, 250),
+    )
+    place = "sqlite" if is_on_disk else "memory"
     for name, policy, budget, number in sizes:
         times = []
         for _ in range(4):
@@ -106,9 +109,7 @@ def _per_candidate(is_on_disk: bool) -> dict[str, float]:
                     times.append(once(policy, budget, number, ledger))
             else:
                 times.append(once(policy, budget, number, MemoryLedger()))
-        figures[f"{'sqlite' if is_on_disk else 'memory'}, {name}: ms per candidate"] = min(
-            times[1:]
-        )
+        figures[f"{place}, {name}: ms per candidate"] = min(times[1:])
     return figures
 
 
@@ -132,8 +133,8 @@ def loopback() -> dict[str, float]:
     with server(0) as url:
         for n in (1, 8):
             for in_flight in (16, 64):
-                asyncio.run(grv(url, 128, in_flight, n))
-                speeds = [asyncio.run(grv(url, 512, in_flight, n)) for _ in range(3)]
+                asyncio.run(grv(url, 64, in_flight, n))
+                speeds = [asyncio.run(grv(url, 256, in_flight, n)) for _ in range(3)]
                 name = f"loopback, {n} per request, {in_flight} in flight: ms per request"
                 figures[name] = min(spent for _, spent in speeds)
     return figures
@@ -149,17 +150,20 @@ def serve() -> dict[str, float]:
     served.IN_FLIGHT = IN_FLIGHT
     served.OPTIONS[:] = ["--costs", "1,2", "--budget", "100", "--policy", "fixed(1, 1)"]
     served.OPTIONS += ["--concurrency", str(IN_FLIGHT), "--generator", "openai:m"]
-    with tempfile.TemporaryDirectory() as name, served.server(0) as url:
-        with served.serving(Path(name), url) as (pid, address):
-            asyncio.run(plain(address, served.prompts(100, "first")))
+    with (
+        tempfile.TemporaryDirectory() as name,
+        served.server(0) as url,
+        served.serving(Path(name), url) as (pid, address),
+    ):
+        asyncio.run(plain(address, served.prompts(100, "first")))
 
-            def spent(questions: list[str]) -> float:
-                before = served.processor(pid)
-                asyncio.run(plain(address, questions))
-                return 1000 * (served.processor(pid) - before) / len(questions)
+        def spent(questions: list[str]) -> float:
+            before = served.processor(pid)
+            asyncio.run(plain(address, questions))
+            return 1000 * (served.processor(pid) - before) / len(questions)
 
-            new = [spent(served.prompts(400, f"turn {turn}")) for turn in range(2)]
-            again = [spent(served.prompts(400, f"turn {turn}")) for turn in range(2)]
+        new = [spent(served.prompts(400, f"turn {turn}")) for turn in range(2)]
+        again = [spent(served.prompts(400, f"turn {turn}")) for turn in range(2)]
     return {
         "serve, one candidate and one verdict: ms per request": min(new),
         "serve, a recorded answer: ms per request": min(again),
@@ -171,6 +175,7 @@ async def plain(url: str, questions: list[str]) -> None:
     import asyncio
 
     import httpx2
+
     from serve import CHECK
 
     todo = iter(questions)

@@ -10,9 +10,10 @@ The entries of a search have this order:
     Ended | Failed                          if this is missing, the search can be resumed
 
 Every attempt of a call has its own `Intended`, written before the attempt, with the amount that it
-may cost. `Settled` follows if the attempt cost less or had no result. So the amounts of a search
-add up to what was possibly paid: all that was reserved, minus all that was returned. `Charged` adds
-what was paid for entries that are missing: of format 1, or lost in a damaged ledger.
+may cost. An attempt that costs nothing is written with its result. `Settled` follows if the attempt
+cost less or had no result. So the amounts of a search add up to what was possibly paid: all that
+was reserved, minus all that was returned. `Charged` adds what was paid for entries that are
+missing: of format 1, or lost in a damaged ledger.
 
 To resume, a new search is started and told the recorded results before anything new is requested. A
 plan is deterministic, so it takes the same steps up to the point where it stopped. A second

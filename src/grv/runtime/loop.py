@@ -258,7 +258,7 @@ class Loop:
             wanted = action.ids if isinstance(action, Verify) else ()
             is_new = not all(id in self._record.found for id in wanted)
             try:
-                event = await self._in_time(request, action)
+                event = await self._carry_out(request, action)
             except OutOfBudget as error:
                 self._out = error
                 is_new = False
@@ -281,20 +281,19 @@ class Loop:
             return replace(action, why=str(self._out))
         return action
 
-    async def _in_time(self, request: LoopRequest, task: Task) -> Event | None:
-        """Carry out a task before the deadline; None if it passes."""
-        if math.isinf(self._deadline):
-            return await self._carry_out(request, task)
-        with anyio.move_on_after(self._deadline - self._seconds):
-            return await self._carry_out(request, task)
-        return None
+    async def _carry_out(self, request: LoopRequest, task: Task) -> Event | None:
+        """Carry out a task, if the total budget covers it; None if the deadline passes.
 
-    async def _carry_out(self, request: LoopRequest, task: Task) -> Event:
-        """Carry out a task, if the total budget covers it; candidates leave a verification."""
+        Candidates leave the money for a verification.
+        """
         executor = request.executor
         spare = executor.reserves.verification if isinstance(task, Generate) else 0.0
         async with self._live.budget.plan(request.price(task), spare) as executor.plan:
-            return await executor.carry_out(task, request.seen, request.costs)
+            if math.isinf(self._deadline):
+                return await executor.carry_out(task, request.seen, request.costs)
+            with anyio.move_on_after(self._deadline - self._seconds):
+                return await executor.carry_out(task, request.seen, request.costs)
+        return None
 
     async def _restrict(self, request: LoopRequest, task: Task, out: OutOfBudget) -> None:
         """Tell the search how much money is left, so that it takes a smaller step, or ends.
