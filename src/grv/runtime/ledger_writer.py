@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 import anyio
+import anyio.lowlevel
 
 from ..ledger.entries import Entry
 from ..ledger.ledger import NO_CAPS, Append, Caps, Ledger
@@ -24,8 +25,10 @@ async def in_ledger_thread(
 ) -> _Result:
     """The result of a function that uses the ledger, from a thread.
 
-    It runs to its end, also if the caller is cancelled: who claims a search must know it.
+    Once it has begun, it runs to its end, also if the caller is cancelled meanwhile: who claims a
+    search must know it.
     """
+    await anyio.lowlevel.checkpoint_if_cancelled()
     loop = asyncio.get_running_loop()
     with anyio.CancelScope(shield=True):
         result = await loop.run_in_executor(None, partial(function, *arguments, **options))

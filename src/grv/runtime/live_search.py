@@ -7,6 +7,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import anyio
+import anyio.lowlevel
+
 from ..backends.protocols import Problem
 from ..core.values import Reason, Stop
 from .batches import Batches
@@ -169,7 +172,8 @@ class LiveSearch:
         try:
             return await self.run(record)
         finally:
-            await in_ledger_thread(self.writer.ledger.release, self.id)
+            with anyio.CancelScope(shield=True):
+                await in_ledger_thread(self.writer.ledger.release, self.id)
 
     async def run(self, record: SearchRecord | None = None) -> Solution:
         """Search for a verified answer. Results in the ledger are reused, not paid for again."""
@@ -192,6 +196,7 @@ class LiveSearch:
 
         If searches wait for each other, one that learns may take a newer prior than it had.
         """
+        await anyio.lowlevel.checkpoint_if_cancelled()  # as the claim was taken: nothing is begun
         if record is None:
             record = await in_ledger_thread(self.read)
         experience = Experience.of(self.config, self.writer)

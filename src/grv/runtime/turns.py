@@ -393,7 +393,8 @@ class Turns:
                 return await opened.stop(SHARE_SPENT)
             return await self._turns(place, opened)
         finally:
-            await in_ledger_thread(self.run.ledger.release, search.id)
+            with anyio.CancelScope(shield=True):
+                await in_ledger_thread(self.run.ledger.release, search.id)
 
     async def _take(self, search: LiveSearch) -> tuple[SearchStanding | None, SearchRecord | None]:
         """Claim a search and say how far it is; None if another caller has claimed it.
