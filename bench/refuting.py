@@ -35,7 +35,8 @@ import numpy as np
 from grv.backends.protocols import Problem
 from grv.backends.sandbox.limits import RunLimits
 from grv.backends.verifiers.checks import parse_check
-from grv.backends.verifiers.programs.checks import FailureCount, ProgramCheck
+from grv.backends.verifiers.programs.checks import ProgramCheck
+from grv.backends.verifiers.suite import TestOrder
 from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.comparing.compare import compare
 from grv.core.values import Costs, Verdict
@@ -83,7 +84,7 @@ def refuted_of(all_records: Sequence[Record]) -> tuple[dict[str, list[bool]], Re
             if reason is not None:
                 reasons[reason.partition(":")[0]] += 1
                 wrong += bool(passed)
-                verdicts[how.run(how.program(text).source, pair, 0).verdict.value] += 1
+                verdicts[how.run(how.program(text), pair, 0).verdict.value] += 1
         flags[record["problem"]] = found
     pair.close()
     total = sum(map(len, flags.values()))
@@ -182,14 +183,6 @@ def saved_by_keys(
     return {"different": different, "saved": rows}
 
 
-class GivenOrder(FailureCount):
-    """Tests in the order of the check."""
-
-    def order(self, tests: int) -> Sequence[int]:
-        """As they are numbered."""
-        return range(tests)
-
-
 def tests_of(record: Record) -> list[tuple[list[Any], Any]]:
     """The assertions `candidate(...) == value` of a test, as arguments and values."""
     found = []
@@ -219,15 +212,9 @@ def checks_in(kind: str, record: Record) -> Iterator[ProgramCheck]:
     else:
         pairs = [{"input": repr(args), "output": repr(value)} for args, value in tests_of(record)]
         check = {"kind": kind, "tests": pairs}
-    how: Any = parse_check(Problem(record["problem"], check=check), LIMITS).how
-    yield how
-    yield dataclasses.replace(how, failures=GivenOrder())
-
-
-def tests_run(how: Any, order: Sequence[int], evidence: Any) -> int:
-    """How many tests a judge ran in this order until one failed."""
-    failed = evidence.get("test")
-    return order.index(failed) + 1 if failed in order else len(how.tests)
+    for order in (TestOrder.LEARNED, TestOrder.FILE):
+        how: Any = parse_check(Problem(record["problem"], check=check), LIMITS, order).how
+        yield how
 
 
 def order_of_tests(
@@ -254,12 +241,11 @@ def order_of_tests(
             found = [Verdict.BROKEN, Verdict.BROKEN]
             for which in (0, 1) if turn % 2 else (1, 0):
                 how: Any = hows[which]
-                order = list(how.failures.order(len(how.tests)))
                 started = time.perf_counter()
                 finding = how.judge(text, pair)
                 took = time.perf_counter() - started
                 found[which] = finding.verdict
-                tests[which] += tests_run(how, order, finding.evidence)
+                tests[which] += len(finding.stages)
                 seconds[which] += took
                 failing[which] += took * (found[which] is Verdict.FAILED)
             disagreements += found[0] is not found[1]

@@ -5,7 +5,8 @@
 AIME and HumanEval logs, a verification for 10 candidates, 30 s per round of verification and 5 s
 per generated batch. Each row is relative to width 1 on the same orders of the same problems: the
 ratio of mean costs, and the ratio of mean seconds to the answer; in brackets 95 % intervals,
-problems being resampled. No parameter is chosen here. `P` is a price of waiting: the search chooses
+problems being resampled. `beside` has the random phase relative to the usual ramp of the same
+width, paired. No parameter is chosen here. `P` is a price of waiting: the search chooses
 its blocks. `idle` simulates 200 problems on 64 workers, of which a search takes 16 at most: how
 long the run takes, and the share of workers that wait. With `spare`, searches share all workers
 once no problem waits to start, and their blocks may be that much wider.
@@ -71,6 +72,7 @@ ROWS: dict[str, tuple[int, Pace]] = {
             ", no ramp": OVERLAP,
             ", no overlap": Pace(overlap=False),
             "": Pace(),
+            ", random phase": Pace(random_phase=True),
         }.items()
     },
     **{
@@ -110,7 +112,9 @@ def main() -> None:
         if given.live:
             found[name] = table(measured_live(log, policy))
         else:
-            found[name] = table(measured(log, policy, given.orders))
+            rows = measured(log, policy, given.orders)
+            found[name] = table(rows)
+            found[name]["beside"] = beside(rows)
             found[name]["idle"] = idle(log, policy)
     if given.figure is not None:
         draw(found, given.figure)
@@ -141,17 +145,30 @@ def measured(log: Log, policy: Policy, orders: int) -> dict[str, Row]:
     return rows
 
 
+def ratio(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> list[float]:
+    """The ratio of the means with its interval; problems are resampled, always the same ones."""
+    sample = np.random.default_rng(0).integers(len(top), size=(RESAMPLES, len(top)))
+    again = top[sample].mean(axis=1) / bottom[sample].mean(axis=1)
+    low, high = np.quantile(again, [0.025, 0.975])
+    return [round(float(x), 3) for x in (top.mean() / bottom.mean(), low, high)]
+
+
+def beside(rows: dict[str, Row]) -> dict[str, Any]:
+    """The random phase relative to the usual ramp: cost and seconds."""
+    found = {}
+    for width in (4, 16):
+        usual = rows[f"width {width}"]
+        random = rows[f"width {width}, random phase"]
+        found[f"width {width}"] = {
+            "cost": ratio(random.cost, usual.cost),
+            "seconds": ratio(random.seconds, usual.seconds),
+        }
+    return found
+
+
 def table(rows: dict[str, Row]) -> dict[str, Any]:
     """Ratios to width 1 with their intervals."""
     one = rows["width 1"]
-    chance = np.random.default_rng(0)
-    sample = chance.integers(len(one.cost), size=(RESAMPLES, len(one.cost)))
-
-    def ratio(top: NDArray[np.float64], bottom: NDArray[np.float64]) -> list[float]:
-        again = top[sample].mean(axis=1) / bottom[sample].mean(axis=1)
-        low, high = np.quantile(again, [0.025, 0.975])
-        return [round(float(x), 3) for x in (top.mean() / bottom.mean(), low, high)]
-
     return {
         name: {
             "cost": round(float(row.cost.mean()), 1),
@@ -298,6 +315,9 @@ def text(found: dict[str, Any]) -> str:
     for log, rows in found.items():
         lines += [log, f"{'':34}{'cost':>8}{'seconds':>9}  x cost               sooner"]
         for name, row in rows.items():
+            if name == "beside":
+                lines.append(f"  the random phase over the usual ramp: {json.dumps(row)}")
+                continue
             if name == "idle":
                 lines.append(f"  {PROBLEMS} problems on {WORKERS} workers: {json.dumps(row)}")
                 continue
@@ -321,7 +341,8 @@ def draw(found: dict[str, Any], path: Path) -> None:
             points = [
                 (row["dearer"][0], row["sooner"][0])
                 for name, row in rows.items()
-                if (kind in name and "P = " not in name) or (kind == "P = " and kind in name)
+                if "dearer" in row
+                and ((kind in name and "P = " not in name) or (kind == "P = " and kind in name))
             ]
             label = "price of waiting" if kind == "P = " else kind
             axis.plot(*zip(*points, strict=True), mark, label=label)

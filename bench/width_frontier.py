@@ -6,7 +6,8 @@ The logs, costs and seconds of `width.py`; width 16, each figure relative to wid
 policy on the same orders.
 
 - `ramps`: blocks of `start + (growth - 1) k` after k verifications, with overlap, for `varied`, for
-  `learned` (five folds; its prior comes from searches of `varied` on the others) and `learning`.
+  `learned` (five folds; its prior comes from searches of `varied` on the others) and `learning`;
+  then ramps with a random phase u for each problem, blocks of which end at growth^(i + u) - shift.
 - `bounds`, for `varied`, whose course costs the same for every problem: the least time of all
   sequences of block sizes that know only k, by dynamic programming over the distribution of the
   first pass on this very log. The cost is limited by a price of time, and the bound holds for
@@ -53,6 +54,7 @@ WIDTH = 16
 FOLDS = 5
 GOAL = 1.25
 SHAPES = [(start, growth) for start in (1, 2, 3, 4) for growth in (1.5, 2, 3)]
+RANDOM = [(shift, growth) for shift in (0, 1, 2, 3) for growth in (2, 3)]
 PRICES = tuple(float(x) for x in np.geomspace(0.05, 5, 25))  # of a second
 Numbers = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -71,6 +73,23 @@ class Ramp(Pace):
     ) -> int:
         """The size of the block after `verified` verifications."""
         return min(width, max(1, int(self.start + (self.growth - 1) * verified)))
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomRamp(Pace):
+    """A ramp with a random phase u: blocks end at floor(growth^(i + u)) - shift."""
+
+    shift: int = 1
+    growth: float = 2.0
+
+    def block(
+        self, width: int, verified: int, round_cost: float, clock: SearchClock, pending: float
+    ) -> int:
+        """The size of the block after `verified` verifications."""
+        places = (self.growth ** (i + self.phase) for i in range(WIDTH * len(PRICES)))
+        end = next(end for place in places if (end := int(place) - self.shift) > verified)
+        doubled = (self.growth - 1) * (verified + self.shift)
+        return width if doubled >= width else min(width, end - verified)
 
 
 def main() -> None:
@@ -101,6 +120,9 @@ def ramps(score: str, orders: Orders) -> dict[str, Any]:
     for start, growth in SHAPES:
         ramp = Ramp(ramp=False, overlap=True, start=start, growth=growth)
         paces[f"start {start}, growth {growth:g}"] = (WIDTH, ramp)
+    for shift, growth in RANDOM:
+        random = RandomRamp(ramp=False, random_phase=True, shift=shift, growth=growth)
+        paces[f"random, shift {shift}, growth {growth:g}"] = (WIDTH, random)
     batches = list(orders.batches())
     folds: dict[str, list[Policy]] = {"varied": [Varied()] * FOLDS}
     folds["learned"] = _learned(score, batches)

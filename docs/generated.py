@@ -24,6 +24,7 @@ import rounds
 import grv
 from grv.apps import cli
 from grv.backends.generators import GENERATORS
+from grv.backends.generators.recipes import RECIPES, Recipe
 from grv.backends.scorers import SCORERS
 from grv.backends.table import Entry
 from grv.policies import DEFAULT, POLICIES, summary
@@ -116,6 +117,28 @@ def generators() -> str:
     return _backends("--generator", GENERATORS)
 
 
+def agents() -> str:
+    """A table of the recipes of coding agents."""
+    head = "| agent | command | cost | switched off | source, and the day it was read |"
+    rows = [
+        f"| `{name}` | `{' '.join(recipe.arguments('', None))}` | {_cost(recipe)}"
+        f" | {recipe.off} | {recipe.source}; {recipe.read} |"
+        for name, recipe in RECIPES.items()
+    ]
+    return "\n".join([head, "|---|---|---|---|---|", *rows])
+
+
+def _cost(recipe: Recipe) -> str:
+    """Where a recipe finds the cost of a run."""
+    places = {"json": "in its output", "lines": "in its output", "file": "in its record"}
+    if recipe.report.format == "text":
+        return "the line `Cost:` of its output"
+    where = places[recipe.report.format]
+    if recipe.report.cost:
+        return f"`{recipe.report.cost}` {where}"
+    return f"its tokens {where}, by the price list" if recipe.report.tokens else "not said"
+
+
 def scores() -> str:
     """A table of the scores, without the user's own functions and cascades."""
     return _backends("--score", SCORERS)
@@ -170,6 +193,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "promise settings": promise_settings,
     "promise tables": promise_tables,
     "rounds legend": rounds_legend,
+    "agents": agents,
     "generators": generators,
     "scores": scores,
 }

@@ -35,6 +35,7 @@ from grv.backends.verifiers.pool import CheckVerifier
 from grv.backends.verifiers.proofs import provers
 from grv.logs.readers import OPTIONAL, REQUIRED
 from support.commands import here
+from support.repositories import make_repository
 from support.servers import FaultyServer
 
 ROOT = Path(__file__).parents[1]
@@ -50,9 +51,16 @@ NOT_RUN = {
     "pip install ": "tests/test_wheel.py installs the wheel",
     "grv dashboard ": "serves until it is stopped; tests/serve/pages",
     "grv review ": "asks a person; tests/apps/pages",
+    "grv attempt ": "runs an agent in a repository; tests/apps/test_attempt_command.py",
+    "grv runs export .git/": "needs a ledger of attempts; tests/apps/test_attempt_command.py",
+    "grv report attempts.csv": "needs attempts; tests/apps/test_attempt_command.py",
     "grv solve summaries.jsonl": "waits for a person; tests/serve/review",
     "export GRV_REVIEWERS": "sets a variable",
     "grv serve": "serves until it is stopped; tests/serve/test_guide.py",
+    "grv mcp": "serves until it is stopped; tests/serve/mcp",
+    "grv convert jobs/": "needs jobs of Harbor; tests/logs/test_harbor_jobs.py",
+    "grv compare attempts.parquet": "needs jobs of Harbor; tests/logs/test_harbor_jobs.py",
+    "grv report attempts.parquet": "needs jobs of Harbor; tests/logs/test_harbor_jobs.py",
     "grv demo": "runs a model for a minute; tests/apps/test_demo_command.py",
     "grv verify candidates.jsonl --engine ray": "starts Ray; tests/backends/cluster",
     "grv solve problems.jsonl --generator embedded": "runs a model; tests/apps/test_solve_model.py",
@@ -60,6 +68,9 @@ NOT_RUN = {
         "needs batches; tests/apps/test_solve_batches.py"
     ),
     "grv convert runs/": "needs inspect_ai; tests/logs/test_foreign_writers.py",
+    "grv convert predictions_1": "needs predictions; tests/backends/verifiers/repo",
+    "grv convert answers.jsonl --predictions": "needs diffs; tests/backends/verifiers/repo",
+    "grv problems swe-bench": "needs clones; tests/backends/verifiers/repo",
     "grv convert samples_gsm8k": "needs samples; tests/logs/test_formats.py",
     "grv compare otis_aime_pool.parquet": "needs a log that is not in the repository",
     "grv report --job paper/": "needs logs that are not in the repository",
@@ -261,7 +272,12 @@ def shown_checks() -> list[Any]:
 
 
 @pytest.mark.parametrize("record", shown_checks())
-def test_of_the_candidates_of_a_shown_check_the_first_passes(record: dict[str, Any]) -> None:
+def test_of_the_candidates_of_a_shown_check_the_first_passes(
+    record: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if record["check"]["kind"] == "repo":
+        make_repository(tmp_path / "shop", modules=0)
+        monkeypatch.chdir(tmp_path)
     shown = Problem(record["problem"], check=record["check"])
     system = shown.check.get("system")
     if system is not None and isinstance(missing := provers.installed()[system], str):

@@ -23,7 +23,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from .core.errors import UsageError
 
@@ -54,6 +54,7 @@ class Info:
         code: whether its value may name code of the user, as FILE.py:NAME.
         named: the option with tables by name, where a command has it: `--costs small=1,10` is then
             `costs` in the table `small`.
+        essential: whether the help of a command shows it first.
     """
 
     help: str
@@ -68,6 +69,7 @@ class Info:
     tables: bool = False
     code: bool = False
     named: str = ""
+    essential: bool = False
 
 
 def option(default: Any, help: str, *flags: str, **more: Any) -> Any:
@@ -81,12 +83,13 @@ def option(default: Any, help: str, *flags: str, **more: Any) -> Any:
 
 @dataclass(frozen=True)
 class Option:
-    """One option: its field, resolved."""
+    """One option: its field, resolved; and the title of its family."""
 
     name: str
     hint: Any
     default: Any  # dataclasses.MISSING if it is required
     info: Info
+    title: str = ""
 
     @property
     def required(self) -> bool:
@@ -232,8 +235,11 @@ class Family:
     """Options that belong together.
 
     Every value is checked when the family is made. Text becomes the option's type, so that Python
-    callers may write `order_scheme="paper"` too.
+    callers may write `order_scheme="paper"` too. If a family has a title, the help of a command
+    lists its options under it.
     """
+
+    TITLE: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         for each in dataclasses.fields(self):
@@ -278,7 +284,7 @@ def options_of(family: type[Any]) -> dict[str, Option]:
         hint = _hints(family)[each.name]
         own = options_of(hint) if is_family(hint) else {}
         if (known := option_of(family, each.name)) is not None:
-            own = {each.name: known}
+            own = {each.name: dataclasses.replace(known, title=family.TITLE)}
         assert not own.keys() & found.keys(), "two options have one name"
         found |= own
     return found

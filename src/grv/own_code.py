@@ -3,6 +3,9 @@
 Such code runs with the user's rights, so a text alone never loads it: first the command line must
 `allow` it. A file of problems, a saved comparison or a ledger can contain `evil.py:f` and nothing
 happens. The file is compiled from its source; no cached bytecode is read or written.
+
+A program that makes candidates, `command:./agent.sh` or `agent:claude`, runs with the user's rights
+too. The same holds for it: `check_command` refuses what was not allowed.
 """
 
 from __future__ import annotations
@@ -34,7 +37,10 @@ _INSTALLED = tuple(
     sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 
+_PROGRAMS = ("command:", "agent:", "harbor:")  # how specifications of programs begin
+
 _allowed: set[tuple[str, str]] = set()
+_allowed_commands: set[str] = set()
 _modules: dict[tuple[str, str], ModuleType] = {}  # by file and digest
 _files: dict[str, str] = {}  # the loaded files, as their code objects name them, and as users do
 
@@ -77,8 +83,26 @@ def named_in(text: str) -> list[tuple[str, str]]:
 
 
 def allow(text: str) -> None:
-    """Let `load` load the code that a specification names: the user gave it."""
+    """Let the code be loaded or the program be run that a specification names: the user gave it."""
+    if is_command(text):
+        _allowed_commands.add(text.strip())
+        return
     _allowed.update(named_in(text))
+
+
+def is_command(text: str) -> bool:
+    """Whether a specification names a program that runs with the user's rights.
+
+    >>> is_command("command:./agent.sh"), is_command("agent:claude"), is_command("openai:m")
+    (True, True, False)
+    """
+    return text.strip().startswith(_PROGRAMS)
+
+
+def check_command(text: str) -> None:
+    """Refuse to run a program that the user did not name; a UsageError says so."""
+    if text.strip() not in _allowed_commands:
+        raise UsageError(f"{text}: a program can only be named on the command line")
 
 
 def load(text: str) -> Code:

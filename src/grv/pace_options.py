@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from .core.pace import Pace
 from .core.values import Latency
@@ -17,11 +18,19 @@ _DEFAULT = Pace()
 class PaceOptions(Family):
     """How a search with a width above 1 looks ahead, and what waiting costs."""
 
+    TITLE: ClassVar[str] = "Time and width"
+
     ramp: bool = option(
         _DEFAULT.ramp,
         "Verify 2, 4, 8 ... candidates at once, up to the width. Without it, as many as the width"
         " from the start: sooner, and dearer.",
         "--ramp/--no-ramp",
+    )
+    random_phase: bool = option(
+        _DEFAULT.random_phase,
+        "Begin the ramp with 1 or 2, at a place that is random for each problem. It bounds the mean"
+        " cost more closely, and waits longer.",
+        "--random-phase/--no-random-phase",
     )
     overlap: bool = option(
         _DEFAULT.overlap,
@@ -55,4 +64,11 @@ class PaceOptions(Family):
     @property
     def pace(self) -> Pace:
         """The value that a search takes."""
-        return Pace(self.ramp, self.overlap, self.wait_price, self.latency, self.deadline)
+        return Pace(
+            ramp=self.ramp,
+            overlap=self.overlap,
+            wait_price=self.wait_price,
+            latency=self.latency,
+            deadline=self.deadline,
+            random_phase=self.random_phase,
+        )

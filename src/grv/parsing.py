@@ -1,4 +1,4 @@
-"""Values as people write them: `1,10`, `measured:1,10`, `cascade(first, second, top=4)`, `all`.
+"""Values as people write them: `1,10`, `1,10,2`, `measured:1,10`, `cascade(a, b, top=4)`, `all`.
 
 Every function raises a UsageError that says what to write instead.
 """
@@ -24,18 +24,85 @@ _CASCADE = re.compile(r"\s*cascade\s*\((.*)\)\s*", re.DOTALL)
 
 
 def parse_costs(text: str) -> Costs:
-    """The price list `G,V`.
+    """The price list `G,V`, or `G,V,F` if a verification that fails has a price of its own.
 
-    >>> parse_costs("1,10")
-    Costs(generate=1.0, verify=10.0, score=0.0)
+    >>> parse_costs("1,10") == Costs(1, 10)
+    True
+    >>> parse_costs("1,10,2") == Costs(1, 10, failure=2)
+    True
+    """
+    numbers = _numbers(text)
+    if len(numbers) not in (2, 3):
+        raise UsageError(
+            "give two numbers, the cost to generate and to verify, as in 1,10; or three, the last"
+            " for a verification that fails, as in 1,10,2"
+        )
+    return _listed(numbers)
+
+
+def parse_most(text: str) -> Costs:
+    """The highest possible costs `G,V`: the failure's price is no bound on anything.
+
+    >>> parse_most("2,20") == Costs(2, 20)
+    True
     """
     numbers = _numbers(text)
     if len(numbers) != 2:
-        raise UsageError("give two numbers, the cost to generate and to verify, as in 1,10")
-    costs = Costs(*numbers)
+        raise UsageError("give two numbers, the most to generate and to verify, as in 2,20")
+    return _listed(numbers)
+
+
+def _listed(numbers: Sequence[float]) -> Costs:
+    """The price list of two or three numbers, none of which is too small or too large."""
+    costs = Costs(*numbers[:2], failure=numbers[2] if len(numbers) > 2 else None)
     if not all(LEAST_COST <= cost <= LARGEST_COST for cost in numbers):
         raise UsageError(f"give costs from {LEAST_COST:g} to {LARGEST_COST:g}")
     return costs
+
+
+def parse_errors(text: str) -> tuple[float, float]:
+    """The errors of a verifier `A,B`: how often it passes a wrong candidate, and fails a right one.
+
+    >>> parse_errors(".05,.1")
+    (0.05, 0.1)
+    """
+    numbers = _numbers(text)
+    if len(numbers) != 2 or not all(0 <= each < 1 for each in numbers) or sum(numbers) >= 1:
+        raise UsageError("give two shares whose sum is below 1, as in .05,.1")
+    return numbers[0], numbers[1]
+
+
+def written_costs(costs: Costs, digits: str = "g") -> str:
+    """A price list as `--costs` reads it, for people: `1,10`, `1,10,2` or `measured:1,10`.
+
+    >>> written_costs(Costs(1, 10, failure=2)), written_costs(Measured(1, 10))
+    ('1,10,2', 'measured:1,10')
+    """
+    kind = f"{MEASURED}:" if isinstance(costs, Measured) else ""
+    return kind + ",".join(format(price, digits) for price in list_of_prices(costs))
+
+
+def list_of_prices(costs: Costs) -> list[float]:
+    """The numbers of a price list: of a candidate, of a verification, of a failure if it differs.
+
+    >>> list_of_prices(Costs(1, 10)), list_of_prices(Costs(1, 10, failure=2))
+    ([1.0, 10], [1.0, 10, 2])
+    """
+    return [costs.candidate, costs.verify, *([costs.failure] if costs.has_failure else [])]
+
+
+def costs_record(costs: Costs) -> dict[str, float | bool]:
+    """A price list in a file of results. A failure's own price and `measured` are there if true.
+
+    >>> costs_record(Costs(1, 10, failure=2))
+    {'generate': 1.0, 'verify': 10, 'failure': 2}
+    """
+    record: dict[str, float | bool] = {"generate": costs.candidate, "verify": costs.verify}
+    if costs.has_failure:
+        record["failure"] = costs.failure
+    if isinstance(costs, Measured):
+        record["measured"] = True
+    return record
 
 
 class FromPrices(Measured):
@@ -84,7 +151,7 @@ def parse_concurrency(text: str) -> int | None:
 
 
 def parse_prices(text: str) -> Costs:
-    """The price list `G,V`, or `measured:G,V`: a first guess of costs that are measured.
+    """The price list `G,V[,F]`, or `measured:G,V[,F]`: a first guess of costs that are measured.
 
     For `measured` alone, the guess is left open.
     """
@@ -94,7 +161,7 @@ def parse_prices(text: str) -> Costs:
     if text == MEASURED:
         return FromPrices()
     costs = parse_costs(guess)
-    return Measured(costs.generate, costs.verify)
+    return Measured(costs.generate, costs.verify, failure=costs.failure)
 
 
 def parse_log_prices(text: str) -> Costs | None:
@@ -103,19 +170,25 @@ def parse_log_prices(text: str) -> Costs | None:
 
 
 def given_costs(given: object, name: str = "costs") -> Costs:
-    """The price list that a Python caller gives: `Costs`, two numbers, or text as in `--costs`.
+    """The price list that a Python caller gives: `Costs`, numbers, or text as in `--costs`.
 
     >>> given_costs((1, 10)) == given_costs("1,10") == Costs(1, 10)
+    True
+    >>> given_costs((1, 10, 2)) == given_costs("1,10,2") == Costs(1, 10, failure=2)
     True
     """
     if isinstance(given, Costs):
         return given
-    accepted = "give grv.Costs(1, 10), (1, 10) or '1,10': what generating and verifying cost"
+    accepted = (
+        "give grv.Costs(1, 10), (1, 10) or '1,10': what generating and verifying cost;"
+        " (1, 10, 2) if a verification that fails costs less"
+    )
     try:
         if isinstance(given, str):
             return parse_prices(given)
         if isinstance(given, list | tuple) and len(given) in (2, 3):
-            return Costs(*[given_number(each, name) for each in given])
+            generate, verify, *failure = [given_number(each, name) for each in given]
+            return Costs(generate, verify, failure=next(iter(failure), None))
     except UsageError as error:
         raise UsageError(f"{name}={shown(given)}: {error}") from error
     raise UsageError(f"{name}={shown(given)}: {accepted}")

@@ -1,9 +1,10 @@
 """Scorers: cheap numbers that rank candidates.
 
 `Auto` is the default: log-probabilities, or else a score that is trained on the run's own verdicts.
-`Logprob` and `Length` cost nothing. `Judge` asks a chat model, `Reward` a reward model. `Trained`
-is fitted to the verdicts of earlier searches. A function of the problem and a text that returns a
-number is a scorer too, and so is any object with the method `score` of the protocol `Scorer`.
+`Logprob`, `Length`, `Diff` and `Claim` cost nothing. `Judge` asks a chat model, `Reward` a reward
+model. `Trained` is fitted to the verdicts of earlier searches. A function of the problem and a
+text that returns a number is a scorer too, and so is any object with the method `score` of the
+protocol `Scorer`.
 
     >>> import grv
     >>> grv.scorers.Logprob("sum")
@@ -12,6 +13,8 @@ number is a scorer too, and so is any object with the method `score` of the prot
 
 from .backends.protocols import Score, Scorer
 from .backends.scorers.auto import AutoScorer as Auto
+from .backends.scorers.claim import ClaimScorer as Claim
+from .backends.scorers.diffs import DiffScorer as Diff
 from .backends.scorers.judge import JudgeScorer as Judge
 from .backends.scorers.length import LengthScorer as Length
 from .backends.scorers.logprob import LogprobScorer as Logprob
@@ -23,6 +26,8 @@ from .core.errors import ScorerError
 
 __all__ = [
     "Auto",
+    "Claim",
+    "Diff",
     "Judge",
     "Length",
     "Logprob",

@@ -17,6 +17,7 @@ import pytest
 
 from grv import __version__
 from grv.apps import cli, doctor
+from grv.apps.options.all_commands import COMMANDS, GROUPS
 from support.commands import as_from_a_terminal
 
 GRV = str(Path(sys.executable).with_name("grv"))
@@ -55,6 +56,8 @@ OPTIONS = {
         "--jobs",
         "--ramp",
         "--no-ramp",
+        "--random-phase",
+        "--no-random-phase",
         "--overlap",
         "--no-overlap",
         "--wait-price",
@@ -94,6 +97,7 @@ OPTIONS = {
         "--list",
         "--text",
         "--filter",
+        "--hour",
     ],
 }
 
@@ -138,6 +142,34 @@ def test_help_names_every_command(flag: str, capsys: pytest.CaptureFixture[str])
 
 def test_without_a_command_there_is_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys) == shown(capsys, "--help")
+
+
+def test_every_command_is_in_one_group_of_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sorted(name for names in GROUPS.values() for name in names) == sorted(COMMANDS)
+    assert cli.run(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert out.index("Start here:") < out.index("  solve ") < out.index("Study:")
+
+
+def test_the_help_of_solve_begins_with_what_is_essential(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = shown(capsys, "solve", "--help")
+    sections = re.findall(r"^([A-Z][a-z ]+):$", out, re.MULTILINE)
+    assert sections[:4] == ["Arguments", "Essential", "Options", "Models and scores"]
+    essential = out[out.index("\nEssential:") : out.index("\nOptions:")]
+    flags = ("--generator", "--out", "--base-url", "--costs", "--budget", "--total-budget")
+    assert all(f"{flag} " in essential for flag in flags)
+
+
+@pytest.mark.parametrize("group", ["runs", "theory"])
+def test_a_group_without_a_command_shows_its_help(
+    group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run([group]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"Usage: grv {group} ")
+    assert "\nCommands:\n" in err
 
 
 @pytest.mark.parametrize("command", OPTIONS)

@@ -9,8 +9,15 @@ import pytest
 from grv.apps.console import check_outputs, listed
 from grv.comparing.settings import ComparisonSettings
 from grv.core.errors import UsageError
-from grv.core.values import Costs
-from grv.parsing import parse_costs, parse_width
+from grv.core.values import Costs, Measured
+from grv.parsing import (
+    parse_costs,
+    parse_log_prices,
+    parse_most,
+    parse_prices,
+    parse_width,
+    written_costs,
+)
 from support.commands import here
 
 HUGE = "1" + "0" * 25
@@ -22,6 +29,40 @@ HUGE = "1" + "0" * 25
 )
 def test_costs_are_two_numbers(text: str, costs: Costs) -> None:
     assert parse_costs(text) == costs
+
+
+def test_a_third_number_is_the_cost_of_a_verification_that_fails() -> None:
+    assert parse_costs("1,10,2") == Costs(1, 10, failure=2)
+    assert parse_costs(" 1 , 10 , 10 ") == Costs(1, 10)
+    assert parse_prices("measured:1,10,2") == Measured(1, 10, failure=2)
+    assert parse_log_prices("measured:1,10,2") == Measured(1, 10, failure=2)
+    assert written_costs(parse_costs("1,10,2")) == "1,10,2"
+    assert written_costs(parse_prices("measured:1,10,2")) == "measured:1,10,2"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1,10,20", "cannot cost 20, more than one that passes, 10"),
+        ("1,10,0", "positive and finite"),
+        ("1,10,-2", "positive and finite"),
+        ("1,10,nan", "positive and finite"),
+        ("1,10,", "give two numbers"),
+        ("1,10,2,3", "give two numbers"),
+        ("1,10,1e-120", "give costs from"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["", "measured:"])
+def test_a_third_number_that_cannot_be_is_refused(text: str, message: str, kind: str) -> None:
+    with pytest.raises(UsageError, match=message) as refused:
+        parse_prices(kind + text)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_highest_costs_are_two_numbers() -> None:
+    assert parse_most("2,20") == Costs(2, 20)
+    with pytest.raises(UsageError, match="give two numbers, the most"):
+        parse_most("2,20,3")
 
 
 def test_a_width_is_a_number_or_all() -> None:

@@ -142,6 +142,7 @@ def test_two_processes_and_two_kills(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 def test_four_processes_and_fifty_kills(tmp_path: Path) -> None:
     killed_again_and_again(tmp_path, 2000, 50, 4)
 

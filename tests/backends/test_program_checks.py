@@ -97,7 +97,7 @@ def test_the_test_that_failed_most_is_run_first(pair: WorkerPair) -> None:
     check = function(([1], 1), ([2], 2), ([3], 9))
     identity = "def f(x):\n    open('log', 'a').write(str(x))\n    return x"
     assert check.judge(identity, pair).evidence["test"] == 2
-    assert check.failures.order(3) == [2, 0, 1]
+    assert check.suite.order(3) == [2, 0, 1]
     finding = check.judge("def f(x): return 0", pair)
     assert finding.evidence["test"] == 2
 

@@ -45,7 +45,7 @@ def in_the_sandbox(pair: WorkerPair, check: dict[str, Any], text: str) -> Verdic
     """The verdict of a run in the sandbox, also of a program that does not parse."""
     how = parse_check(Problem("p", check=check), LIMITS).how
     assert isinstance(how, ProgramCheck)
-    return how.run(how.program(text).source, pair, 0).verdict
+    return how.run(how.program(text), pair, 0).verdict
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,14 @@ MODEL = TrainedModel(
     ScorerEvidence(1, 2, 1),
 )
 # For each placeholder of a form: an argument that works.
-ARGUMENTS = {"MODEL": "m", "URL": "http://h:8000", "LEDGER": "scorer.json"}
+ARGUMENTS = {
+    "AGENT": "oracle",
+    "LEDGER": "scorer.json",
+    "MODEL": "m",
+    "NAME": "claude:m",
+    "PROGRAM": "./agent.sh --fast",
+    "URL": "http://h:8000",
+}
 
 
 def example(entry: Entry[Any, Any]) -> str:
@@ -185,6 +192,7 @@ def test_every_entry_makes_a_scorer(
 
 @pytest.mark.parametrize("entry", GENERATORS.values(), ids=GENERATORS)
 def test_every_entry_makes_a_generator(entry: GeneratorEntry) -> None:
+    allow(example(entry))
     made = generator(example(entry), base_url=URL if entry.placeholder == "MODEL" else None)
 
     assert iscoroutinefunction(made.generate)

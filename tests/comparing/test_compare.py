@@ -97,7 +97,9 @@ def test_a_policys_row_is_the_mean_of_the_engines_trials(width: int | None) -> N
         assert row.verified == np.mean([bill.verified for bill in bills])
 
 
-@pytest.mark.parametrize("how", [{}, {"ramp": False}, {"wait_price": 2.0}], ids=str)
+@pytest.mark.parametrize(
+    "how", [{}, {"ramp": False}, {"random_phase": True}, {"wait_price": 2.0}], ids=str
+)
 def test_pairs_are_priced_like_policies(how: dict[str, Any]) -> None:
     how |= {"width": 5, "latency": Latency(5, 30), "orders": 4}
     asked = ["adaptive", "uniform-matched", "difficulty-1"]

@@ -215,7 +215,7 @@ def test_whatever_the_second_scores_are_the_promises_hold(
     rescored = [i for t in search.trace if isinstance(t.action, Rescore) for i in t.action.ids]
     assert len(set(rescored)) == len(rescored) == search.bill.rescored
     assert search.bill.total == pytest.approx(
-        costs.of(search.bill.generated, search.bill.verified) + 0.3 * len(rescored)
+        costs.of(search.bill.generated, search.bill.verified, search.failed) + 0.3 * len(rescored)
     )
     # A search told the same events asks for the same actions, so it can be resumed at any point.
     again = Search(policy, costs, Limits(width=width, budget=budget, cascade=cascade, pace=Pace()))

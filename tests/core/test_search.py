@@ -714,7 +714,8 @@ class Conversation(RuleBasedStateMachine):
             ahead = None
         self.search.tell(Verified(given, paid, ahead))
         n = 0 if ahead is None else len(ahead.scores)
-        more = Bill(n, len(ids), self.costs.of(n, len(ids)))
+        failed = list(given.values()).count(FAILED)
+        more = Bill(n, len(ids), self.costs.of(n, len(ids), failed))
         self.check_bill(bill, more, paid)
         if passed:
             assert self.search.ask() == Stop(Reason.SOLVED, passed[0])

@@ -245,4 +245,4 @@ def test_a_width_adds_at_most_as_many_verifications_again(
     number = one.bill.verified
     assert wide.answers == one.answers
     assert wide.bill.verified <= min(2 * number, number + width - 1)
-    assert wide.bill.total <= 1.1 * guarded_width_factor(costs.ratio) * one.bill.total
+    assert wide.bill.total <= 1.1 * guarded_width_factor() * one.bill.total

@@ -14,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grv.core.limits import Limits
+from grv.core.search import Search
 from grv.core.values import REFUTED, Costs, Verdict, Verify
 from grv.policies import Alternate, Hedged, Varied, VerifyAll
 from grv.testing import World, dialogue, labelled, run, verified
 from grv.testing.strategies import price_lists, worlds
+from grv.theory.constants import alternate_against_verify_all
 from grv.theory.decimals import exact_ratio
 from grv.theory.slots import alternate_draws, most_blind_draws
 from grv.theory.varied_bound import period
@@ -108,6 +110,55 @@ def test_rounds_are_paid_for_by_what_verify_all_pays_for_blind_draws(
         seen += len(getattr(turn.event, "scores", ()))
     each = 4 if isinstance(policy, Hedged) else 1
     assert best <= each * blind / (1 + rho) + each  # the last ones before a blind draw passes
+
+
+def blind_first(world: World, search: Search) -> World:
+    """The candidates of the blind slots, then all others; both in order of arrival."""
+    blind, seen = list[int](), 0
+    for turn in search.trace:
+        made = len(getattr(turn.event, "scores", ()))
+        if turn.action.why == "one to verify whatever its score":
+            blind += range(seen, seen + made)
+        seen += made
+    order = [*blind, *(id for id in range(len(world)) if id not in set(blind))]
+    scores = tuple(world.scores[id] for id in order)
+    verdicts = tuple(world.verdicts[id] for id in order)
+    return World(scores, verdicts, tuple(world.keys[id] for id in order) if world.keys else ())
+
+
+RATIOS = [1.5, 1.6, 2.49, 2.5, 3, 7.3, 30]
+
+
+@given(worlds(), st.sampled_from(RATIOS))
+def test_the_bound_holds_on_every_sequence_that_ends_with_its_blind_draws_first(
+    world: World, rho: float
+) -> None:
+    """The step of Theorem 10 before its mean: against verify-all in that order."""
+    costs = Costs(1, rho)
+    search = run(Varied(), costs, world)
+    if not (search.pool.exhausted and search.answers):
+        return
+    theirs = run(VerifyAll(), costs, blind_first(world, search)).bill.total
+    exception = alternate_draws(rho).later + rho if world.keys else 0.0
+    bound = alternate_against_verify_all(rho) * theirs + exception
+    assert search.bill.total <= bound * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("rho", [1.5, 3, 10, 30, 100])
+def test_the_end_of_a_pool_reaches_its_bound_and_does_not_exceed_it(rho: float) -> None:
+    """The score is upside down. The first candidates that could be the oldest ones pass."""
+    costs, highest = Costs(1, rho), 0.0
+    for right in range(2, 90):
+        world = World(
+            tuple(float(id) for id in range(90)),
+            tuple(Verdict.PASSED if id == right else Verdict.FAILED for id in range(90)),
+        )
+        search = run(Varied(), costs, world)
+        if search.pool.exhausted:
+            theirs = run(VerifyAll(), costs, blind_first(world, search)).bill.total
+            highest = max(highest, search.bill.total / theirs)
+    bound = alternate_against_verify_all(rho)
+    assert 0.85 * bound <= highest <= bound * (1 + 1e-9)
 
 
 def test_a_blind_draw_that_verify_all_would_not_verify_is_followed_by_another() -> None:

@@ -109,18 +109,30 @@ def test_the_rest_is_verified_by_worth_and_every_third_time_by_age() -> None:
 
     assert verified(search)[:6] == [0, 1, 2, 3, 6, 5]
     left = [world.scores[id] for id in verified(search)[6:]]
-    assert left == [90, 40, 20, 30]  # 90 failed twice: a quarter, and 40 has a fifth; then by age
+    assert left == [90, 40, 30, 20]  # 90 failed twice: a quarter, and 40 has a fifth
     assert search.outcome is not None
     assert search.outcome.reason is Reason.EXHAUSTED
 
 
-def test_marks_on_a_scale_are_tried_from_the_top_and_every_third_time_by_age() -> None:
-    world = World.of("3- 5-  1- 5- 4- 2-  3- 5- 4- 5-")
+def test_marks_on_a_scale_are_tried_from_the_top_and_the_oldest_in_time() -> None:
+    """Verify-all pays 4 for candidate 1 and 4 for candidate 3: 20 is 2.5 times that."""
+    world = World.of("3- 5-  1- 2- 5- 5-  3- 5- 4- 5-  1- 5- 4- 5-  3- 4- 4- 5-")
 
     search = run(Varied(), THREE, world, Limits(width=None))
 
-    assert verified(search)[1:6:2] == [1, 3, 7]  # no slot is given away: all of them have a 5
-    assert [world.scores[id] for id in verified(search)[6:]] == [5, 4, 2, 4]  # 2 is the oldest
+    assert verified(search)[1:10:2] == [1, 4, 5, 7, 9]  # no slot is given away: all have a 5
+    rest = [world.scores[id] for id in verified(search)[10:]]
+    assert rest == [5, 5, 5, 4, 4, 2, 4, 4]  # after five of the rest, the oldest is due
+
+
+def test_inside_a_guard_the_rest_is_tried_from_the_top() -> None:
+    """The guard has the oldest verified in time, by its own factor."""
+    world = World.of("3- 5-  1- 2- 5- 5-  3- 5- 4- 5-  1- 5- 4- 5-  3- 4- 4- 5-")
+
+    search = run(Varied(factor=20), THREE, world, Limits(width=None))
+
+    rest = [world.scores[id] for id in verified(search)[10:]]
+    assert rest == [5, 5, 5, 4, 4, 4, 4, 2]
 
 
 def test_rounded_scores_cost_it_little_more_than_they_cost_alternate() -> None:

@@ -53,16 +53,23 @@ EXAMPLES: dict[type[Any], list[Policy]] = {
 POLICIES = [policy for policies in EXAMPLES.values() for policy in policies]
 
 prices = st.builds(
-    Costs, st.sampled_from([1, 0.3, 2]), st.sampled_from([0.1, 0.7, 1, 3, 10, 30, 1000])
+    lambda generate, verify, share: Costs(generate, verify, failure=share and share * verify),
+    st.sampled_from([1, 0.3, 2]),
+    st.sampled_from([0.1, 0.7, 1, 3, 10, 30, 1000]),
+    st.sampled_from([None, 0.1, 0.5]),
 )
 widths = st.sampled_from([1, 2, 5, None])
 
 
-def assert_equal(found: Trials, expected: Trials) -> None:
+def assert_equal(found: Trials, expected: Trials, costs: Costs | None = None) -> None:
     assert found.solved.tolist() == expected.solved.tolist()
     assert found.generated.tolist() == expected.generated.tolist()
     assert found.verified.tolist() == expected.verified.tolist()
     assert found.rounds.tolist() == expected.rounds.tolist()
+    if found.passed is not None and expected.passed is not None:
+        assert found.passed.tolist() == expected.passed.tolist()
+    if costs is not None:
+        assert found.costs(costs).tolist() == expected.costs(costs).tolist()
 
 
 def assert_kernels_equal_the_engine(
@@ -77,7 +84,8 @@ def assert_kernels_equal_the_engine(
     for batch in batches([problem], ORDERS, seed=seed, keyed=keyed):
         for policy in POLICIES:
             found = trials(policy, batch, costs, Limits(width=width, pace=pace))
-            assert_equal(found, engine_trials(policy, batch, costs, Limits(width=width, pace=pace)))
+            expected = engine_trials(policy, batch, costs, Limits(width=width, pace=pace))
+            assert_equal(found, expected, costs)
 
 
 @settings(max_examples=examples(100))
@@ -98,7 +106,7 @@ def test_every_kernel_equals_the_engine_where_it_gives_up(
             expected = engine_trials(
                 policy, batch, costs, Limits(width=width, value=value, pace=pace)
             )
-            assert_equal(found, expected)
+            assert_equal(found, expected, costs)
 
 
 def test_with_known_costs_problems_above_the_value_are_skipped() -> None:

@@ -167,6 +167,7 @@ TIMED = Pace(wait_price=1.0, latency=Latency(5, 30))
         (16, Pace(overlap=False)),
         (16, Pace()),
         (5, Pace(False, True)),
+        (16, Pace(random_phase=True)),
         (16, TIMED),
     ],
 )

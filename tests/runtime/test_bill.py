@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from grv.apps.search_lines import SearchLines, search_data
+from grv.core.values import Verdict
 from grv.ledger.entries import Ended, Found
 from grv.ledger.pending import pending_calls
 from grv.ledger.sqlite import SqliteLedger
@@ -17,7 +18,7 @@ from grv.runtime.export import exported
 from grv.runtime.solution import UNFINISHED
 from grv.serve.pages.one_search import search_data as page_data
 from grv.serve.pages.store import Listed
-from support.interruptions import COSTS, KINDS, SECOND, Interrupted, interrupted
+from support.interruptions import KINDS, SECOND, Interrupted, interrupted, prices_of
 
 EXACT = pytest.approx
 
@@ -38,12 +39,15 @@ def check(found: Interrupted) -> None:
 
     paid = ledger.possibly_paid(None)
     assert tally.paid == EXACT(paid)
+    costs = prices_of(kind)
     if not kind.get("measured"):
-        served_cost = served["generate"] * COSTS.generate + served["verify"] * COSTS.verify
-        served_cost += served["score"] * COSTS.score + served["rescore"] * SECOND
+        findings = [entry for entry in entries if isinstance(entry, Found)]
+        failed = sum(each.verdict is Verdict.FAILED for each in findings)
+        served_cost = served["generate"] * costs.generate + costs.of(0, served["verify"], failed)
+        served_cost += served["score"] * costs.score + served["rescore"] * SECOND
         assert paid == EXACT(served_cost)
-        lost_cost = lost["generate"] * COSTS.generate + lost["verify"] * COSTS.verify
-        lost_cost += lost["score"] * COSTS.score + lost["rescore"] * SECOND
+        lost_cost = lost["generate"] * costs.generate + lost["verify"] * costs.verify
+        lost_cost += lost["score"] * costs.score + lost["rescore"] * SECOND
         assert tally.billed == EXACT(paid - lost_cost)
     if not kind.get("value"):
         assert paid <= found.limit * (1 + 1e-9)
@@ -72,7 +76,7 @@ def check(found: Interrupted) -> None:
     assert sum(each.total for each in solution.bills.values()) in (0, EXACT(bill.total))
     assert sum(each.generated for each in solution.bills.values()) in (0, made)
     if solution.outcome == "out of budget":  # the last money was for a verification
-        most = 12.0 if kind.get("measured") else COSTS.verify
+        most = 12.0 if kind.get("measured") else costs.verify
         verdicts = {entry.candidate for entry in entries if isinstance(entry, Found)}
         assert found.limit - paid < most or tally.made <= verdicts
     ends = [entry for entry in entries if isinstance(entry, Ended)]

@@ -73,3 +73,13 @@ def test_a_search_with_the_score_auto_goes_on_if_one_response_has_no_log_probabi
 
 def test_a_search_by_log_probabilities_stops_with_the_first_response_that_has_none() -> None:
     assert Complaints().of_scores([Draft("a")], [Score(None, reason=NO_LOGPROBS)]) is not None
+
+
+def test_a_person_is_told_once_how_to_review() -> None:
+    complaints, lines = Complaints(), list[str]()
+    complaints.tell = lines.append
+    complaints.parked("out.ledger")
+    complaints.parked("out.ledger")
+    (line,) = lines
+    assert "grv review out.ledger" in line
+    assert "grv dashboard out.ledger --review" in line

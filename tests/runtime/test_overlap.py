@@ -77,13 +77,13 @@ def events_of(ledger: MemoryLedger, solution: Solution) -> list[Verified]:
     world=worlds(broken=False, keys=False, candidates=40),
     policy=st.sampled_from(POLICIES),
     width=st.sampled_from([2, 4, 16]),
-    pace=st.sampled_from([Pace(), Pace(ramp=False), Pace(overlap=False)]),
+    pace=st.sampled_from([Pace(), Pace(ramp=False), Pace(overlap=False), Pace(random_phase=True)]),
 )
 async def test_a_live_search_is_its_replay(
     world: World, policy: Policy, width: int, pace: Pace
 ) -> None:
     live = await Bench(world, policy, width, pace).solve()
-    there = replayed(policy, world.logged(), CHEAP, Limits(width=width, pace=pace))
+    there = replayed(policy, world.logged(PROBLEM.id), CHEAP, Limits(width=width, pace=pace))
     assert there.outcome is not None
     assert live.outcome == there.outcome.reason.value
     assert live.bill.verified == there.bill.verified

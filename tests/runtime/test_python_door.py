@@ -73,10 +73,9 @@ def solve(**options: Any) -> grv.Solution:
     return grv.solve_now("count to seven", **{**given, **options})
 
 
-@pytest.mark.parametrize("costs", [(1, 3), [1, 3], "1,3", "1, 3", grv.Costs(1, 3), (1, 2, 0.0)])
+@pytest.mark.parametrize("costs", [(1, 3), [1, 3], "1,3", "1, 3", grv.Costs(1, 3), (1, 3, 3.0)])
 def test_costs_are_a_price_list_two_numbers_or_a_text(costs: Any) -> None:
-    verify = 2 if costs == (1, 2, 0.0) else 3
-    assert solve(costs=costs).bill.total == 7 + 7 * verify
+    assert solve(costs=costs).bill.total == 7 + 7 * 3
 
 
 @pytest.mark.parametrize("budget", ["22", 22, 22.9, " 22 "])

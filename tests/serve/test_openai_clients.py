@@ -243,6 +243,17 @@ def test_an_unmet_requirement_is_422_with_the_bill(client: openai.OpenAI, server
     assert best.choices[0].message.content
 
 
+def test_if_all_candidates_have_failed_there_is_no_best_one(client: openai.OpenAI) -> None:
+    wanted = {**check(97), "policy": "fixed(2, 2)", "require": "best"}
+    with pytest.raises(openai.UnprocessableEntityError) as caught:
+        client.chat.completions.create(
+            model="m", messages=asked("wrong"), extra_body={"grv": wanted}
+        )
+    said = str(caught.value)
+    assert "there is no candidate to return (finished): of 2 candidates, 2 failed" in said
+    assert "0 were refuted" in said
+
+
 @pytest.mark.slow
 def test_a_larger_budget_continues_the_search(client: openai.OpenAI, model: Model) -> None:
     def cost(budget: float) -> float:

@@ -136,6 +136,9 @@ FUNCTION = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "exp
         (body({"check": MATH, "costs": "1"}), "grv.costs"),
         (body({"check": MATH, "costs": "0.001,10"}), "grv.costs"),
         (body({"check": MATH, "costs": [1, 9]}), "grv.costs"),
+        (body({"check": MATH, "costs": [1, 10, 2]}), "grv.costs"),  # failures cost 10 here
+        (body({"check": MATH, "costs": [1, 10, 11]}), "grv.costs"),
+        (body({"check": MATH, "costs": [1, 10, 2, 2]}), "grv.costs"),
         (body({"check": MATH, "budget": 501}), "grv.budget"),
         (body({"check": MATH, "budget": -1}), "grv.budget"),
         (body({"check": MATH, "value": "much"}), "grv.value"),
@@ -585,10 +588,28 @@ def test_a_profile_needs_a_budget_and_its_checks_must_be_right(profile: Profile)
         made(checks={"x": {"kind": "maths"}})
 
 
+def test_a_request_may_raise_the_price_of_a_failure_and_not_lower_it(profile: Profile) -> None:
+    plan = SearchPlan(costs=Costs(1, 10, failure=2, score=0.5), limits=Limits(budget=500))
+    priced = Profile(**{**vars(profile), "plan": plan})
+    request = parsed(priced, body({"check": MATH}))
+    assert request.config.costs == plan.costs
+    for prices in ("1,20,4", [1, 20, 4]):
+        request = parsed(priced, body({"check": MATH, "costs": prices}))
+        assert request.config.costs == Costs(1, 20, failure=4, score=0.5)
+    request = parsed(priced, body({"check": MATH, "costs": "1,10"}))
+    assert request.config.costs == Costs(1, 10, score=0.5)
+    error = refused(priced, body({"check": MATH, "costs": "1,10,1"}))
+    assert (error.param, str(error)) == ("grv.costs", "grv.costs: must be at least 1,10,2")
+    error = refused(profile, body({"check": MATH, "costs": "1,10,1"}))
+    assert "must be at least 1,10,10" in str(error)
+
+
 def test_costs_that_are_measured_are_only_guessed(profile: Profile) -> None:
     meter = Meter(Prices({}, {"verify_call": 1.0, "generate_call": 1.0}))
     plan = SearchPlan(costs=Measured(1, 10), limits=Limits(budget=5, most=Costs(2, 20)))
     measured = Profile(**{**vars(profile), "plan": plan, "meter": meter})
     request = parsed(measured, body({"check": MATH, "costs": "0.01,0.1"}))
     assert request.config.costs == Measured(0.01, 0.1)
+    request = parsed(measured, body({"check": MATH, "costs": "0.01,0.1,0.05"}))
+    assert request.config.costs == Measured(0.01, 0.1, failure=0.05)
     assert request.config.limits.most == Costs(2, 20)

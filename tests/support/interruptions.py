@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,6 +28,7 @@ from grv.testing.fakes import Crash
 
 PROBLEM = Problem("p", "prompt")
 COSTS = Costs(generate=1, verify=10, score=0.25)
+CHEAP_FAILURES = Costs(generate=1, verify=10, failure=2.5, score=0.25)
 SECOND = 0.5
 POLICIES = ("varied", "verify-all", "alternate", "fixed(9, 2)")
 
@@ -62,6 +62,16 @@ KINDS: dict[str, dict[str, Any]] = {
     "several generators": {"generators": 2, "faults": ("late", "fewer"), "die": True},
     "cascade": {"cascade": True, "faults": ("paid", "unscored"), "die": True},
     "measured costs": {"measured": True, "faults": ("late", "fewer"), "cancel": True},
+    "failures with a price": {"failure": True, "faults": ("late", "paid"), "die": True},
+    "failures with a price, in blocks": {
+        "failure": True,
+        "width": 4,
+        "right": 0.2,
+        "slow": True,
+        "broken": 0.1,
+        "total": True,
+        "cancel": True,
+    },
     "everything": {
         "faults": ("late", "paid", "refused", "fewer", "more", "unscored"),
         "cancel": True,
@@ -179,6 +189,11 @@ class Interrupted:
     limit: float
 
 
+def prices_of(kind: Mapping[str, Any]) -> Costs:
+    """The price list of a kind of interruption."""
+    return CHEAP_FAILURES if kind.get("failure") else COSTS
+
+
 async def interrupted(name: str, seed: int, ledger: SqliteLedger) -> Interrupted:
     """Run a search several times, interrupted in one way, and at last to its end."""
     kind, chance = KINDS[name], random.Random(f"{name} {seed}")
@@ -226,7 +241,7 @@ def _options(
         "generator": generators if len(names) > 1 else generators["small"],
         "scorer": CountingScorer(counts),
         "verifier": checker,
-        "costs": dict.fromkeys(names, COSTS) if len(names) > 1 else COSTS,
+        "costs": dict.fromkeys(names, COSTS) if len(names) > 1 else prices_of(kind),
         "budget": float("inf") if is_shared else budget,
         "policy": kind.get("policy") or POLICIES[number % len(POLICIES)],
         "width": kind.get("width", 1),
@@ -243,8 +258,8 @@ def _options(
         options["second_scorer"] = CountingScorer(counts, "rescore")
     if kind.get("measured"):
         prices = Prices({"m": {"completion": 1e6}}, {"verify_second": 8.0, "score_call": 0.25})
-        options["costs"] = Measured(*dataclasses.astuple(COSTS))
-        options |= {"meter": Meter(prices, "m"), "most": Costs(2, 12, 0.5)}
+        options["costs"] = Measured(COSTS.generate, COSTS.verify, score=COSTS.score)
+        options |= {"meter": Meter(prices, "m"), "most": Costs(2, 12, score=0.5)}
     return options
 
 

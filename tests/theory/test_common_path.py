@@ -7,7 +7,7 @@ import pytest
 
 from grv.core.errors import UsageError
 from grv.theory.constants import least_common_constant
-from grv.theory.proofs.common_path import against_verify_all, common_path
+from grv.theory.proofs.common_path import against_verify_all, common_path, mixed_path
 from grv.theory.proofs.steps import step_ratio
 from grv.theory.rounds import StepLaw
 
@@ -42,3 +42,24 @@ def test_a_needle_reaches_it(s: int) -> None:
 def test_smaller_ratios_are_refused() -> None:
     with pytest.raises(UsageError, match="needs s of at least 2"):
         common_path(1)
+
+
+@pytest.mark.parametrize(
+    ("rho", "first", "second"), [(3, 2.001, 2.001), (10, 2.388, 2.418), (30, 2.630, 2.665)]
+)
+def test_between_the_squares_mixed_paths_are_near_the_lower_bound(
+    rho: float, first: float, second: float
+) -> None:
+    """The figures of docs/research/common-constant.md, on fewer laws."""
+    path = mixed_path(rho)
+    laws = [StepLaw(q, p) for q in (1e-6, 1e-3, 0.02, 0.1, 0.4, 1) for p in (1.0, 0.3)]
+    assert max(step_ratio(path, law, rho, most=40).high for law in laws) <= first
+    rates = [1e-6, 1e-4, 0.01, 0.1, 0.3, 0.6, 0.9]
+    assert max(against_verify_all(path, rho, rate) for rate in rates) <= second
+
+
+def test_mixed_paths_follow_common_paths_at_a_square() -> None:
+    assert mixed_path(3, best_slots=1) == common_path(2)
+    assert mixed_path(8, best_slots=2) == common_path(3)
+    with pytest.raises(UsageError, match="at least 3"):
+        mixed_path(2.9)

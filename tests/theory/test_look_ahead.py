@@ -24,10 +24,17 @@ from grv.testing.worlds import World, all_wrong, flat, inverted, needle, tied
 from grv.theory.decimals import exact_ratio
 from grv.theory.proofs.look_ahead import (
     ALTERNATE,
+    ALTERNATE_MEAN,
     BALANCED,
+    BALANCED_MEAN,
+    MEAN_END,
     best_block,
     block_ends,
+    end_chances,
     end_of,
+    mean_end,
+    mean_factor,
+    random_block_ends,
     rounds_bound,
     rounds_to,
     waiting_cost,
@@ -150,6 +157,74 @@ def test_the_constants_are_reached() -> None:
     assert worst_factor(Balanced().slots(Costs(1, 1e6)), rho) == pytest.approx(2.6, abs=1e-4)
     rho = Fraction("2.001")
     assert worst_factor(Balanced().slots(Costs(1, 2.001)), rho) == pytest.approx(3, abs=1e-2)
+
+
+@pytest.mark.parametrize("width", [2, 3, 4, 5, 8, 16])
+def test_a_random_phase_ends_blocks_sooner_in_the_mean(width: int) -> None:
+    """Statement 8, exactly, for every N at which the width and the phase both matter."""
+    for number in range(1, 3 * width + 2):
+        assert mean_end(number, width) <= MEAN_END * number
+
+
+def test_without_a_limit_the_mean_end_is_a_sum_of_logarithms() -> None:
+    for number in range(1, 30):
+        chances = end_chances(number)
+        assert sum(chances.values()) == pytest.approx(1)
+        mean = sum(end * chance for end, chance in chances.items())
+        assert mean == pytest.approx(mean_end(number, 1000))
+        assert mean <= MEAN_END * number
+
+
+def test_a_random_phase_never_ends_a_block_later_than_at_twice_the_number() -> None:
+    for width, phase in itertools.product((2, 3, 4, 16, 50), range(40)):
+        ends = list(itertools.islice(random_block_ends(width, 2 ** (phase / 40)), 60))
+        for number in range(1, 100):
+            end = next(end for end in ends if end >= number)
+            assert end <= min(2 * number, number + width - 1)
+
+
+def test_the_pace_has_these_blocks_and_the_phases_are_even() -> None:
+    paces = [Pace(random_phase=True).of(f"problem {number}") for number in range(400)]
+    for pace, width in itertools.product(paces[:40], (2, 3, 4, 16)):
+        ends = itertools.islice(random_block_ends(width, 2**pace.phase), 20)
+        assert pace.ends(width, 100)[1:21] == [each for each in ends if each < 100 + width][:20]
+    for part in range(4):
+        assert 70 <= sum(part / 4 <= pace.phase < (part + 1) / 4 for pace in paces) <= 130
+    assert Pace().of("a problem") == Pace()
+    assert len({pace.phase for pace in paces}) == len(paces)
+
+
+@pytest.mark.parametrize("rho", RATIOS, ids=str)
+def test_with_a_random_phase_the_ramp_costs_less_in_the_mean(rho: Fraction) -> None:
+    costs = Costs(1, float(rho))
+    assert mean_factor(Alternate().slots(costs), rho, 60) < ALTERNATE_MEAN
+    assert mean_factor(Balanced().slots(costs), rho, 60) < BALANCED_MEAN
+
+
+def test_the_mean_factor_holds_between_the_ratios() -> None:
+    ratios = [Fraction(number, parts) for parts in (1, 3, 8, 100) for number in range(1, 60)]
+    for rho in ratios:
+        costs = Costs(1, float(rho))
+        rho = exact_ratio(costs)
+        assert mean_factor(Alternate().slots(costs), rho, 8) < ALTERNATE_MEAN
+        assert mean_factor(Balanced().slots(costs), rho, 8) < BALANCED_MEAN
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+def test_a_search_with_a_random_phase_takes_the_course_to_the_end_of_a_block(
+    policy: Policy,
+) -> None:
+    costs, world = Costs(1, 10), WORLDS["flat"]
+    course = verified(run(policy, costs, world_without_passes(world)))
+    number = run(policy, costs, world).bill.verified
+    ends = set()
+    for problem in "abcdefgh":
+        pace = Pace(overlap=False, random_phase=True).of(problem)
+        ahead = run(policy, costs, world, Limits(width=16, pace=pace))
+        end = next(each for each in random_block_ends(16, 2**pace.phase) if each >= number)
+        ends.add(end)
+        assert verified(ahead) == course[:end]
+    assert len(ends) > 1 or number == 1
 
 
 @pytest.mark.parametrize("width", [2, 3, 4, 16, 50])

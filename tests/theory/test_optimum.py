@@ -125,7 +125,7 @@ def test_the_cost_of_a_threshold_solves_its_one_step_equation(
 
 @given(laws(), some_costs)
 def test_ten_times_the_costs_are_ten_times_the_optimum(law: Law, costs: Costs) -> None:
-    dearer = Costs(10 * costs.generate, 10 * costs.verify, 10 * costs.score)
+    dearer = Costs(10 * costs.generate, 10 * costs.verify, score=10 * costs.score)
     assert optimum(law, dearer).cost == pytest.approx(10 * optimum(law, costs).cost)
     assert optimum(law, dearer).tau == pytest.approx(optimum(law, costs).tau)
 

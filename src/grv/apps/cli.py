@@ -10,16 +10,18 @@ import threading
 import traceback
 import warnings
 from collections.abc import Collection, Iterator, Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 import typer
+import typer.core
 
 from .. import __version__
 from ..core.errors import GrvError, LedgerError
 from ..options import did_you_mean
 from ..own_code import blamed, raised
 from ..text import visible
-from .options.all_commands import COMMANDS
+from .options.all_commands import COMMANDS, GROUPS
+from .options.command import Sections
 
 _VERSION = f"grv {__version__}"
 _HELP = (
@@ -42,10 +44,23 @@ _EPILOG = (
 )
 
 
+class _Groups(typer.core.TyperGroup):
+    """Lists the commands in groups."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write each group under its name."""
+        width = max(map(len, self.commands))
+        for group, names in GROUPS.items():
+            with formatter.section(group):
+                rows = [(name.ljust(width), COMMANDS[name].summary) for name in names]
+                formatter.write_dl(rows)
+
+
 def application(names: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
     """The command line. Only the commands of these names are loaded; the others are names."""
     app = typer.Typer(
         name="grv",
+        cls=_Groups,
         help=_HELP,
         epilog=_EPILOG,
         rich_markup_mode=None,
@@ -58,7 +73,7 @@ def application(names: Collection[str] = tuple(COMMANDS)) -> typer.Typer:
         if isinstance(loaded, typer.Typer):
             app.add_typer(loaded, name=name)
         else:
-            app.command(name, short_help=command.summary)(loaded)
+            app.command(name, short_help=command.summary, cls=Sections)(loaded)
     app.callback(invoke_without_command=True)(_root)
     return app
 
@@ -119,6 +134,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _print_error(_NO_MEMORY, 2)
     except Exception as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # typer does not export it
+            typer.echo(str(error), err=True)
+            return 2
         if isinstance(error, _BadCommandLine):
             return _print_error(_usage(error), 2)
         if os.environ.get("GRV_DEBUG"):

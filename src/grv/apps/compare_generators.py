@@ -9,7 +9,7 @@ from ..comparing.settings import TableSettings
 from ..core.errors import UsageError
 from ..core.values import Costs, Measured
 from ..logs.reading_options import Reading
-from ..parsing import check_names, parse_cascade
+from ..parsing import check_names, given_costs, parse_cascade
 from ..policies.portfolio.shares import constants, root_shares
 from .console import listed, progress, say, say_table
 
@@ -30,12 +30,14 @@ def compare_by_generator(
     pairs: bool,
 ) -> None:
     """Compare portfolios, single generators and orders of them; print the table and advice."""
-    verify = _verify_cost(settings)
+    verifying = _verifying(settings)
     if pairs or reading.rewards is not None or parse_cascade(score) is not None:
         raise UsageError("--pairs, --rewards and cascades do not apply with --generator")
     names = [name for name, _ in generators]
     check_names(names, "--generator")
-    costs = {name: Costs(cost, verify) for name, cost in generators}
+    costs = {
+        name: Costs(cost, verifying.verify, failure=verifying.failure) for name, cost in generators
+    }
     with progress("comparing") as tell:
         from ..comparing.portfolio import compare_generators
         from ..logs.generators import read_generators
@@ -48,7 +50,7 @@ def compare_by_generator(
         comparison.save(json)
     if csv is not None:
         comparison.save_csv(csv)
-    say(*_heading(comparison, log, verify, settings), "")
+    say(*_heading(comparison, log, verifying, settings), "")
     say_table(comparison.table())
     say("", *comparison.advice())
 
@@ -66,28 +68,30 @@ def _policies(given: Sequence[str], names: Sequence[str]) -> dict[str, Policy]:
     return {name: parse_policy(named.get(name, named.get("", "default"))) for name in names}
 
 
-def _verify_cost(settings: TableSettings) -> float:
-    """The cost to verify, from the one price list."""
+def _verifying(settings: TableSettings) -> Costs:
+    """The price list of which the costs to verify are used."""
     if len(settings.costs) != 1 or settings.costs[0] is None:
-        raise UsageError("give one --costs G,V with --generator: V is the cost to verify")
+        raise UsageError(
+            "give one --costs G,V[,F] with --generator: V and F are the costs to verify"
+        )
     if isinstance(settings.costs[0], Measured):
         raise UsageError("measured costs do not apply with --generator: give --costs G,V")
-    return settings.costs[0].verify
+    return settings.costs[0]
 
 
 def _heading(
-    found: GeneratorComparison, log: str, verify: float, settings: TableSettings
+    found: GeneratorComparison, log: str, verifying: Costs, settings: TableSettings
 ) -> list[str]:
     """What was compared, and what was left out."""
     keys = "an answer that failed is refuted for all generators" if settings.keys else "no keys"
     prices = ", ".join(f"{name} {cost[0]:g}" for name, cost in found.settings["costs"].items())
     lines = [
         f"{log}: {len(found.problems)} problems; a candidate costs: {prices}; a verification costs"
-        f" {verify:g}",
+        f" {verifying.verify:g}" + (f", a failure {verifying.failure:g}" * verifying.has_failure),
         f"{settings.orders} orders per problem (seed {settings.seed}), {keys}; ratios to"
         f" {found.settings['baseline']}",
     ]
-    lists = {name: Costs(*cost) for name, cost in found.settings["costs"].items()}
+    lists = {name: given_costs(cost) for name, cost in found.settings["costs"].items()}
     bounds = constants(root_shares(lists))
     limits = ", ".join(f"{bound:.1f} times {name} alone" for name, bound in bounds.items())
     lines.append(

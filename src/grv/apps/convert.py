@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError
 from ..options import Family, option
-from .console import check_outputs, say
+from .console import check_outputs, listed, say
 from .options.command import command
 
 if TYPE_CHECKING:
     from ..logs.entries import Fields
 
+_NAMED = 5  # problems that are named for each reason
 LOG_OUT = "The log: .parquet, .jsonl or .csv."
 
 
@@ -54,6 +55,14 @@ class FieldNames(Family):
     filter: str | None = option(
         None, "The filter of lm-evaluation-harness whose labels count.", metavar="NAME"
     )
+    hour: float | None = option(
+        None,
+        "Dollars per hour of the machine that verified. It adds what each verification of a job of"
+        " Harbor cost.",
+        metavar="USD",
+        least=1e-9,
+        most=1e6,
+    )
 
 
 @command
@@ -62,11 +71,18 @@ def convert(
     files: tuple[str, ...] = option(
         ...,
         "Files with labels, scores, candidates: JSON lines, Parquet, CSV, logs of inspect_ai"
-        " (.eval, .json), samples of lm-evaluation-harness.",
+        " (.eval, .json), samples of lm-evaluation-harness, predictions of SWE-bench and the"
+        " reports of its harness; folders with jobs of Harbor.",
         argument=True,
         metavar="FILE...",
     ),
     out: str = option(..., LOG_OUT, "--out", "-o", metavar="FILE"),
+    predictions: str | None = option(
+        None,
+        "Write verified answers of grv solve as predictions for SWE-bench, under this model's name,"
+        " instead of a log.",
+        metavar="MODEL",
+    ),
 ) -> None:
     """Make one log from the files you have: labels, scores and candidates.
 
@@ -79,11 +95,17 @@ def convert(
     grv convert generations.jsonl rewards.jsonl --score r_last -o log.parquet
     grv convert runs/*.eval -o log.parquet
     grv convert samples_gsm8k_*.jsonl --filter strict-match -o log.parquet
+    grv convert jobs/ --hour 0.2 -o log.parquet
+    grv convert predictions_1.jsonl predictions_2.jsonl report_1.json report_2.json -o log.parquet
+    grv convert answers.jsonl --predictions my-model -o predictions.jsonl
     """
     from ..logs.converting import check_ending, join, write_log
 
-    check_ending(out)
     check_outputs([out], files)
+    if predictions is not None:
+        _write_predictions(files, out, predictions)
+        return
+    check_ending(out)
     fields = _fields(names)
     joined = join(files, fields)
     write_log(joined.columns, out)
@@ -92,6 +114,16 @@ def convert(
         f"{out}: {len(joined)} candidates, {', '.join(joined.score_names)};"
         f" {joined.unlabelled} without a label, {joined.unscored} without a score"
     )
+
+
+def _write_predictions(files: tuple[str, ...], out: str, model: str) -> None:
+    from ..logs.swe_bench import write_predictions
+    from ..text import counted
+
+    written = write_predictions(files, out, model)
+    say(f"{out}: {counted(written.count, 'prediction')}")
+    for reason, names in written.left_out.items():
+        say(f"left out: {len(names)}, {reason}: {listed(names, _NAMED)}")
 
 
 def _column(field: str) -> str:
@@ -121,4 +153,5 @@ def _fields(names: FieldNames) -> Fields:
         text=names.text or standard.text,
         list=names.list,
         filter=names.filter,
+        hour=names.hour,
     )

@@ -171,6 +171,12 @@ def _told(prior: Prior, out: str, hash: str) -> list[str]:
         lines.append(f"combination, on a common scale: {weights}")
     if prior.alike:
         lines.append(f"failures count against candidates with the same {prior.alike}")
+    if prior.prices:
+        generate, verify, failure = prior.prices
+        lines.append(
+            f"paid on average: {generate:.3g} for a candidate, {verify:.3g} for a verification,"
+            f" {failure:.3g} for one that failed; --costs measured begins with these"
+        )
     if few := _little(evidence):
         lines.append(f"little evidence: {few}; its estimates may be far off")
     lines.append(f"use it with --policy \"learned('{out}')\"")

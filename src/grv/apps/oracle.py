@@ -10,14 +10,17 @@ from ..files import write_whole
 from ..logs.reading_options import Labels
 from ..options import MOST, option
 from ..parallel import Parallel
-from ..parsing import parse_costs
+from ..parsing import costs_record, parse_costs
 from ..text import aligned, counted
 from .compare import LOG
 from .console import check_outputs, progress, say, say_table
 from .options.command import command
 
 PRICES = Costs()
-COSTS = "Cost of generating one candidate, and of verifying one."
+COSTS = (
+    "Cost of generating one candidate, and of verifying one; F is the cost of a verification that"
+    " fails, if that is less."
+)
 
 
 @command
@@ -26,7 +29,7 @@ def oracle(
     parallel: Parallel,
     log: str = option(..., LOG, argument=True, metavar="LOG"),
     score: str | None = option(None, "The column that ranks candidates.", metavar="NAME"),
-    costs: Costs = option(PRICES, COSTS, metavar="G,V", parse=parse_costs, shown="1,10"),
+    costs: Costs = option(PRICES, COSTS, metavar="G,V[,F]", parse=parse_costs, shown="1,10"),
     orders: int = option(10, "Number of orders for hindsight.", least=1, most=MOST),
     seed: int = option(0, "Seed of the orders.", least=0),
     json: str | None = option(None, "Save the numbers.", metavar="FILE"),
@@ -38,7 +41,8 @@ def oracle(
     replacement: the pass rate at each score is known. If all scores differ, that means knowing
     every label. J_t is the expected cost with the best threshold: verify each candidate with at
     least that score. It equals J* if higher scores pass no less often. Hindsight also knows the
-    order of the candidates, so it may cost less than J*.
+    order of the candidates, so it may cost less than J*. If failures have a price F, it decides
+    about tau* and the threshold; a pass adds V - F to each cost.
 
     \b
     grv oracle log.parquet --score score_reward --costs 1,10
@@ -53,7 +57,7 @@ def oracle(
     if json is not None:
         record = {
             "format": 1,
-            "costs": {"generate": costs.generate, "verify": costs.verify},
+            "costs": costs_record(costs),
             "score": logged.score,
             "rows": [dataclasses.asdict(row) for row in rows],
         }

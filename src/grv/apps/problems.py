@@ -30,13 +30,14 @@ def problems(
     format: str = option(
         ...,
         "Which format: hmmt, livecodebench, humaneval, verl, taco, apps, codecontests, bird,"
-        " spider, multipl-e, lean, promptfoo or nemo-gym.",
+        " spider, multipl-e, lean, promptfoo, nemo-gym, swe-bench or harbor.",
         argument=True,
         metavar="FORMAT",
     ),
     files: tuple[str, ...] = option(
         ...,
-        "Its files, as published: .jsonl, .json, .parquet, .yaml; .jsonl and .json also with .gz.",
+        "Its files, as published: .jsonl, .json, .parquet, .yaml; .jsonl and .json also with .gz;"
+        " of harbor the folder with its tasks.",
         argument=True,
         metavar="FILE...",
     ),
@@ -78,6 +79,12 @@ def problems(
         "Convert tests of promptfoo without the assertions that cannot be converted.",
         "--partial",
     ),
+    repositories: str | None = option(
+        None,
+        "The folder with clones of repositories, OWNER__NAME each (swe-bench).",
+        metavar="FOLDER",
+        shown="repositories",
+    ),
     prompt: str | None = option(
         None,
         "The prompt for models, with {question} and {code} as placeholders.",
@@ -98,6 +105,8 @@ def problems(
     grv problems humaneval HumanEval.jsonl.gz -o humaneval.jsonl
     grv problems codecontests test.parquet --language cpp -o contests.jsonl
     grv problems bird dev.json --databases dev_databases -o bird.jsonl
+    grv problems harbor tasks/ -o tasks.jsonl
+    grv problems swe-bench test.parquet --repositories clones -o swe.jsonl
     """
     from ..backends.problems.datasets import FORMATS, Skipped, read_dataset
     from ..backends.problems.files import record_of
@@ -119,6 +128,7 @@ def problems(
         databases=databases,
         time_factor=time_factor,
         partial=partial,
+        repositories=repositories,
     )
     with replacing(out) as temporary, temporary.open("w", encoding="utf-8") as file:
         with status("reading") as tell:

@@ -7,7 +7,7 @@ import json as json_text
 
 from ..core.values import Costs
 from ..options import option
-from ..parsing import parse_costs
+from ..parsing import costs_record, parse_costs
 from ..text import aligned
 from ..theory import shells as theory
 from .console import check_outputs, say_table
@@ -17,25 +17,26 @@ from .oracle import COSTS, PRICES
 
 @command
 def shells(
-    costs: Costs = option(PRICES, COSTS, metavar="G,V", parse=parse_costs, shown="1,10"),
+    costs: Costs = option(PRICES, COSTS, metavar="G,V[,F]", parse=parse_costs, shown="1,10"),
     shells: int = option(12, "Number of shells to print.", "--shells", "-n", least=1, most=200),
     json: str | None = option(None, "Save the schedule.", metavar="FILE"),
 ) -> None:
     """Print the doubling cost shells of the adaptive policy (the paper's Algorithm 1).
 
     In shell s the policy generates m more candidates. Then it verifies the best k of those that
-    are not verified yet. Shells without any strategy are skipped.
+    are not verified yet. Shells without any strategy are skipped. If failures have a price F, the
+    policy plans with it, and the costs are those of shells in which everything fails.
 
     \b
     grv shells --costs 1,10
     """
     check_outputs([json], [])
-    first = itertools.islice(theory.shells(costs), shells)
-    records = [_record(shell, costs) for shell in first]
+    first = itertools.islice(theory.shells(costs.planning), shells)
+    records = [_record(shell, costs.planning) for shell in first]
     if json is not None:
         from ..files import write_whole
 
-        record = {"costs": {"generate": costs.generate, "verify": costs.verify}}
+        record = {"costs": costs_record(costs)}
         write_whole(json, json_text.dumps({"format": 1, **record, "shells": records}) + "\n")
     spent = itertools.accumulate(float(record["cost"]) for record in records)
     rows = [

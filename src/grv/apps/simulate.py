@@ -31,7 +31,7 @@ def simulate(
         code=True,
     ),
     costs: tuple[Costs, ...] = option(
-        (PRICES,), f"{COSTS} Repeatable.", metavar="G,V", parse=parse_costs, shown="1,10"
+        (PRICES,), f"{COSTS} Repeatable.", metavar="G,V[,F]", parse=parse_costs, shown="1,10"
     ),
     json: str | None = option(None, "Save the numbers.", metavar="FILE"),
     list_: bool = option(False, "Print the populations, and stop.", "--list"),

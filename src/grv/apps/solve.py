@@ -165,7 +165,7 @@ class Options(LiveOptions):
             width=self.width,
             pace=self.pacing.pace,
             answers=self.answers,
-            cascade=None if self.generators else self.models.cascade,
+            cascade=None if self.generators else self.spending.reserved(self.models.cascade),
             most=self.spending.most,
         )
 
@@ -280,7 +280,7 @@ def _guessed(options: Options, problems: Sequence[Problem], prices: Prices) -> O
         most = Costs(
             max(costs.generate for costs in highest),
             max(costs.verify for costs in highest),
-            max(costs.score for costs in highest),
+            score=max(costs.score for costs in highest),
         )
         spending = dataclasses.replace(spending, most=most)
     return dataclasses.replace(options, generators=Generators(generators), spending=spending)
@@ -491,7 +491,11 @@ def _cheapest(options: Options) -> Spending:
     lists = [each.costs for each in options.generators.by_name.values()]
     if not lists:
         return options.spending
-    lowest = Costs(min(each.candidate for each in lists), min(each.verify for each in lists))
+    lowest = Costs(
+        min(each.candidate for each in lists),
+        min(each.verify for each in lists),
+        failure=min(each.failure for each in lists),
+    )
     return dataclasses.replace(options.spending, costs=lowest)
 
 
@@ -509,5 +513,5 @@ def _at_most(spending: Spending, problems: int) -> str:
         f"{counted(problems, 'problem')}: at most {total:g} in all"
         + (f", {per_problem:g} each" if math.isfinite(per_problem) else "")
         + f"; that is at most {math.floor(total / costs.candidate)} candidates, or"
-        f" {math.floor(total / costs.verify)} verifications, or a mix of both"
+        f" {math.floor(total / costs.failure)} verifications, or a mix of both"
     )

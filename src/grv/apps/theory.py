@@ -18,7 +18,6 @@ from ..parsing import parse_costs
 from ..text import aligned
 from .console import check_outputs, progress, say
 from .options.command import command
-from .oracle import COSTS
 
 if TYPE_CHECKING:
     from ..comparing.simulation.star_trials import StarTrials
@@ -41,6 +40,8 @@ _DIMENSIONS = (4, 8, 16, 32, 64, 128, 256)
 def _parse_costs(text: str) -> Costs:
     """Costs whose ratio leaves candidates that can be drawn."""
     costs = parse_costs(text)
+    if costs.has_failure:
+        raise UsageError("this bound has one price of a verification: give G,V, as in 1,10")
     if costs.ratio > 1 / _SMALLEST:
         raise UsageError(f"verifying may cost at most {1 / _SMALLEST:g} times as much")
     return costs
@@ -61,7 +62,7 @@ def lower_bound(
     ),
     costs: tuple[Costs, ...] = option(
         _COSTS,
-        f"{COSTS} Repeatable.",
+        "Cost of generating one candidate, and of verifying one. Repeatable.",
         metavar="G,V",
         parse=_parse_costs,
         shown="1,1 1,10 1,100 1,1000",

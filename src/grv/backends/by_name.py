@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.errors import UsageError
-from ..own_code import Code, is_code, load, raised
+from ..own_code import Code, check_command, is_code, is_command, load, raised
 from ..text import checksum
 from .callables import CallableGenerator, CallableScorer, CallableVerifier, check_signature
 from .generators import GENERATORS, INSTEAD_OF, GeneratorOptions
@@ -45,6 +45,8 @@ def generator(
     if name in INSTEAD_OF:
         raise UsageError(f"for {name}, write --generator {INSTEAD_OF[name]}")
     entry, argument = find(spec, GENERATORS, "generator")
+    if is_command(spec):
+        check_command(spec)
     return entry.make(argument, GeneratorOptions(base_url, sampling, logprobs, batch))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.errors import UsageError
 from ..core.values import Cascade, Costs
@@ -29,7 +29,10 @@ class NamedGenerator(Family):
 
     generator: str = option(..., "The model that generates.", metavar="SPEC")
     costs: Costs = option(
-        ..., "Cost of a candidate, and of a verification.", metavar="G,V", parse=parse_prices
+        ...,
+        "Cost of a candidate, of a verification, and of one that fails.",
+        metavar="G,V[,F]",
+        parse=parse_prices,
     )
     score: str | None = option(None, "What ranks its candidates.", metavar="SPEC")
     base_url: str | None = option(None, "Its endpoint.", metavar="URL")
@@ -76,6 +79,8 @@ def parse_generators(tables: Mapping[str, Any]) -> Generators:
 class Models(Family):
     """Which models generate and score."""
 
+    TITLE: ClassVar[str] = "Models and scores"
+
     generator: str = option(
         ...,
         f"The model that generates: {', '.join(forms(GENERATORS))}.",
@@ -88,6 +93,7 @@ class Models(Family):
         "The address of the model's server; it ends where that of the official client does.",
         metavar="URL",
         named=TABLES,
+        essential=True,
     )
     score: str = option(
         "auto",

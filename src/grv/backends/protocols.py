@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from ..conditions import Conditions
 from ..core.values import Verdict
 from ..files import is_number
+from ..theory.confirmations import CallCounts, Errors
 from ..usage import NOTHING as NOTHING
 from ..usage import UNUSED
 from ..usage import Usage as Usage
@@ -60,7 +61,8 @@ class Draft:
     `broken` says why the text cannot be kept; then it is empty. Such a candidate is paid for, and
     neither scored, verified nor returned. `reasoning` is what the model thought before its answer,
     where its server says it apart; it is neither scored, verified nor recorded. `is_cut` says that
-    the text ends where its tokens ran out.
+    the text ends where its tokens ran out. `log` is the log of the run that made it, if a program
+    did: it is recorded, and scorers may read it.
 
     Examples:
         >>> import grv
@@ -74,6 +76,7 @@ class Draft:
     broken: str = ""
     reasoning: str = field(default="", repr=False, compare=False)
     is_cut: bool = field(default=False, repr=False, compare=False)
+    log: str = field(default="", repr=False, compare=False)
 
 
 LARGEST_SCORE = 1e100
@@ -205,6 +208,15 @@ class Finding:
         return float(wrong) if is_number(wrong) else 1.0
 
     @property
+    def call_counts(self) -> tuple[CallCounts, Errors] | None:
+        """If the check errs: the calls on the candidate, and the errors they were taken to have."""
+        match self.evidence.get(JUDGED):
+            case {"passes": int(passes), "failures": int(failures), "errors": [a, b]}:
+                if passes >= 0 and failures >= 0 and is_number(a) and is_number(b):
+                    return CallCounts(passes, failures), Errors(a, b)
+        return None
+
+    @property
     def answer_program(self) -> str | None:
         """The program that passed, if the check runs programs: it may be a part of the text."""
         program = self.evidence.get("answer_program")
@@ -313,8 +325,14 @@ class ArrivalScorer(Scorer, Protocol):
 class Verifier(Protocol):
     """Gives a candidate its verdict.
 
-    An attribute `reads_number: bool` may say that `verify` takes the keyword `number`: 1 for the
-    candidate of a search that is verified first, and so on.
+    An attribute `reads_earlier: bool` may say that `verify` takes the keyword `earlier`, a
+    `grv.theory.confirmations.Earlier`: what the search knows before it verifies the candidate.
+    A method `learns_shares(problem) -> Errors | None` may say that the problem's check errs, and
+    that `earlier.shares` are wanted, which come from earlier problems.
+    An attribute `reads_memory: bool` may say that `verify` takes the keyword `memory`, a
+    `StageMemory`: the stages that the candidate has passed before, which cost nothing now.
+    A method `recall(problem, findings)` may take the recorded findings of a problem, from which the
+    verifier learns which test to run first.
     A method `conditions(problem) -> Conditions` may say what verdicts depend on besides the text.
     A search then uses recorded verdicts only if they answer for these conditions.
 

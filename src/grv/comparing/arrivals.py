@@ -147,7 +147,7 @@ class Arrivals:
         self, policy: Learned, batches: Sequence[OrderBatch], costs: Costs
     ) -> list[Left]:
         """Equals the engine; a test proves it."""
-        merits = [MeritLimits.of(policy.prior, costs.ratio)]
+        merits = [MeritLimits.of(policy.prior, costs.planning.ratio)]
         stack = StackedOrders.of(batches)
         ahead = (costs, self._limits) if self._limits.looks_ahead else None
         got = learned_trials(policy.prior, stack, merits, policy.factor, ahead)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.values import Costs, Measured
+from ..core.values import Costs
+from ..parsing import costs_record, written_costs
 from ..schedules import SCHEDULES
 
 
@@ -43,15 +44,12 @@ class BatchRow:
     @property
     def prices(self) -> str:
         """The price list, as written in the option `--costs`."""
-        kind = "measured:" if isinstance(self.costs, Measured) else ""
-        return f"{kind}{self.costs.candidate:.3g},{self.costs.verify:.3g}"
+        return written_costs(self.costs, ".3g")
 
     def to_json(self) -> dict[str, Any]:
         """The record in the file of a comparison."""
         record = dataclasses.asdict(self)
-        record["costs"] = {"generate": self.costs.candidate, "verify": self.costs.verify}
-        if isinstance(self.costs, Measured):
-            record["costs"]["measured"] = True
+        record["costs"] = costs_record(self.costs)
         return record
 
 

@@ -26,7 +26,7 @@ from ..logs.log import Log
 from ..parallel import divided, in_parts
 from ..policies import DEFAULT, Learning, VerifyAll
 from ..replay.batch import Course, CourseSteps, course_of, run_batch, sorted_steps
-from ..replay.orders import Orders
+from ..replay.orders import OrderBatch, Orders
 from ..schedules import CheapestPredicted
 from .allocations import (
     KNOWING,
@@ -130,14 +130,13 @@ class _Batches:
         return self._courses[name]
 
     def _replayed(self, policy: Policy, start: int, stop: int) -> list[list[Course]]:
+        return [self._courses_of(policy, batch) for batch in self.orders.batches(start, stop)]
+
+    def _courses_of(self, policy: Policy, batch: OrderBatch) -> list[Course]:
+        limits = self.limits.of(batch.problem.id)
         return [
-            [
-                course_of(
-                    Search(policy, self.costs, self.limits), batch.problem, order, keys=batch.keyed
-                )
-                for order in batch.orders.tolist()
-            ]
-            for batch in self.orders.batches(start, stop)
+            course_of(Search(policy, self.costs, limits), batch.problem, order, keys=batch.keyed)
+            for order in batch.orders.tolist()
         ]
 
     @cached_property

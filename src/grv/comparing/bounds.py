@@ -7,6 +7,10 @@ does until then does not depend on labels; more passes only end it earlier. Ther
 costs least if all missing labels are passes, and most if all are failures. Whatever the labels are,
 the mean cost lies between.
 
+If a verification that fails has a lower price, this holds with the failure's price for all of them.
+A pass adds the difference, once for each solved trial, and the share of solved trials is bounded
+too. So the bounds of the cost are wider by the difference times what is unknown of that share.
+
 This does not hold for baselines that choose pairs by the labels, nor for `learning`, which learns
 from the labels of other problems, nor for measured costs, of which
 those of candidates that were never verified are unknown.
@@ -53,6 +57,11 @@ def check_bounded(
             " unknown. Give prices, as in --costs 1,10",
             path=log.path,
         )
+    if settings.width != 1 and any(costs.has_failure for costs in prices):
+        raise UsageError(
+            f"{missing}, and with --width {settings.width or 'all'} it is not known how many of the"
+            " verifications fail: give --costs G,V or --width 1"
+        )
 
 
 def bounded(least: Comparison, most: Comparison) -> Comparison:
@@ -85,18 +94,25 @@ def _baselines(least: Comparison, most: Comparison) -> list[tuple[Row, Row] | No
 
 
 def _bounds(low: Row, high: Row, base: tuple[Row, Row] | None) -> CensoredBounds:
+    cost = _bounded_cost(low, high)
     ratio = None
     if base is not None and base[0].cost > 0:
-        own = low.policy == base[0].policy
-        ratio = (1.0, 1.0) if own else (low.cost / base[1].cost, high.cost / base[0].cost)
+        least, most = _bounded_cost(*base)
+        ratio = (1.0, 1.0) if low.policy == base[0].policy else (cost[0] / most, cost[1] / least)
     counts: dict[str, tuple[float, float]] = {}
     if not isinstance(kind_of(low.policy), HindsightRow):  # its cheapest pair may have more of one
         for name in ("generated", "verified", "rounds"):
             counts[name] = (getattr(low, name), getattr(high, name))
     return CensoredBounds(
-        cost=(low.cost, high.cost),
+        cost=cost,
         solved=(high.solved, low.solved),
         **counts,
         ratio=ratio,
         net=None if high.net is None or low.net is None else (high.net, low.net),
     )
+
+
+def _bounded_cost(low: Row, high: Row) -> tuple[float, float]:
+    """The bounds of the mean cost: the rows' own, wider by what passes may add."""
+    more = (high.costs.verify - high.costs.failure) * (low.solved - high.solved)
+    return low.cost - more, high.cost + more

@@ -19,7 +19,7 @@ from ..files import shown
 from ..logs.log import Log, LoggedProblem
 from ..options import fill, names_checked, options_of
 from ..parallel import divided, in_parts
-from ..parsing import given_costs
+from ..parsing import given_costs, list_of_prices
 from ..policies import Fixed, Learned, spec
 from ..replay.orders import Orders
 from ..replay.scheme import Scheme
@@ -56,7 +56,7 @@ LARGEST_TABLE = 8192  # candidates per problem; all pairs of more do not fit int
 
 
 _DEFAULTS = ComparisonSettings()
-GivenCosts = Costs | tuple[float, float] | str
+GivenCosts = Costs | tuple[float, float] | tuple[float, float, float] | str
 GivenPolicy = Policy | str
 
 
@@ -79,6 +79,7 @@ def compare(
     schedule: Schedules | str = _DEFAULTS.schedule,
     baseline: str | None = _DEFAULTS.baseline,
     ramp: bool = _DEFAULTS.ramp,
+    random_phase: bool = _DEFAULTS.random_phase,
     overlap: bool = _DEFAULTS.overlap,
     wait_price: float = _DEFAULTS.wait_price,
     latency: Latency | str | None = _DEFAULTS.latency,
@@ -105,7 +106,8 @@ def compare(
         policies: policies, or their specifications; by the names of their rows, if they have names.
             `grv.comparing.DEFAULT_ROWS` has those that the paper compares.
         log: the log to replay, the path of its file, or a data frame of pandas or polars.
-        costs: one price list, or a list of them: `grv.Costs(1, 10)`, `(1, 10)` or "1,10".
+        costs: one price list, or a list of them: `grv.Costs(1, 10)`, `(1, 10)` or "1,10"; with
+            the cost of a verification that fails, `grv.Costs(1, 10, failure=2)` or "1,10,2".
             `grv.core.Measured` is a first guess; the payments are then in the log's columns
             `generate_cost` and `verify_cost`.
         settings: the options below as one value, instead of them.
@@ -122,6 +124,7 @@ def compare(
         schedule: which problem of a batch is next, as in "least-spent,in-order".
         baseline: the row that all ratios are relative to.
         ramp: whether 2, 4, 8 ... candidates are verified at once, up to the width.
+        random_phase: whether the ramp begins at a place that is random for each problem.
         overlap: whether candidates are generated while others are verified.
         wait_price: the cost of one second of waiting; it needs `latency`.
         latency: the seconds of a batch generated and of a round of verification, as in "20,60".
@@ -364,7 +367,7 @@ class _Comparer:
         costs = self._pair_prices(self.prices[at])
         assigned: dict[int, AssignedPairs] = {}
         if self.visits.matched:
-            spent = joined(self.reference[at], self.orders.places).costs(costs)
+            spent = self._matched_costs(joined(self.reference[at], self.orders.places), costs)
             # Adaptive pays for at least one of each, but a mean may be rounded down.
             pair = self.table.best_within(float(np.mean(spent.ravel())), costs) or Pair(1, 1)
             everyone = AssignedPairs({problem.id: pair for problem in self.problems}, single=pair)
@@ -375,18 +378,28 @@ class _Comparer:
         if wanted:
             ordered, runs = self.by_difficulty
             partitions = runs.best_groups(
-                sorted(set(wanted.values())), costs, whole=self.settings.width is None
+                sorted(set(wanted.values())), costs.planning, whole=self.settings.width is None
             )
             for number, groups in wanted.items():
                 assigned[number] = AssignedPairs.of_groups(partitions[groups], ordered)
         return assigned
+
+    def _matched_costs(self, reference: Trials, costs: Costs) -> NDArray[np.float64]:
+        """What the reference costs, with one pass per solved trial as in `PairTable.prices`."""
+        if reference.paid is not None:
+            return reference.paid
+        planned = reference.costs(costs.planning)
+        return planned + (costs.verify - costs.failure) * reference.solved
 
     def _pair_prices(self, costs: Costs) -> Costs:
         """The price list to choose pairs by; if costs are measured, the means of the log."""
         if not isinstance(costs, Measured):
             return costs
         generate, verify = self.log.mean_costs
-        return Costs(generate or costs.candidate, verify or costs.verify)
+        if not verify:
+            return Costs(generate or costs.candidate, costs.verify, failure=costs.failure)
+        failure = self.log.mean_failure_cost or verify
+        return Costs(generate or costs.candidate, max(verify, failure), failure=failure)
 
     @cached_property
     def by_difficulty(self) -> tuple[list[LoggedProblem], Runs]:
@@ -491,6 +504,8 @@ class _Comparer:
             refuted=log.refuted,
             censored=log.censored,
             published=log.published,
+            judged=log.judged,
+            staged=log.staged,
         )
 
 
@@ -500,5 +515,5 @@ def _mean(amounts: NDArray[np.float64]) -> float | None:
 
 def _listed(costs: Costs) -> Any:
     """A price list in the settings' record."""
-    pair = [costs.candidate, costs.verify]
-    return {"measured": pair} if isinstance(costs, Measured) else pair
+    prices = list_of_prices(costs)
+    return {"measured": prices} if isinstance(costs, Measured) else prices

@@ -13,6 +13,7 @@ from ..core.errors import UsageError
 from ..core.values import Costs, Measured
 from ..files import write_whole
 from ..frames import make_frame
+from ..parsing import costs_record, written_costs
 from ..replay.trials import Trials
 from ..text import aligned, csv_text
 from .batch_row import BatchRow
@@ -127,9 +128,7 @@ class Row:
     @property
     def prices(self) -> str:
         """The price list, as written in the option `--costs`."""
-        if self.measured:
-            return f"measured:{self.costs.candidate:.3g},{self.costs.verify:.3g}"
-        return f"{self.costs.candidate:g},{self.costs.verify:g}"
+        return written_costs(self.costs, ".3g" if self.measured else "g")
 
     @property
     def least_cost(self) -> float | None:
@@ -153,9 +152,7 @@ class Row:
     def to_json(self) -> dict[str, Any]:
         """The record in the file of a comparison."""
         record = asdict(self) | {"rounds": self.rounds}
-        record["costs"] = {"generate": self.costs.candidate, "verify": self.costs.verify}
-        if self.measured:
-            record["costs"]["measured"] = True
+        record["costs"] = costs_record(self.costs)
         always = {"ratio", "low", "high"}
         return {k: v for k, v in record.items() if v is not None or k in always}
 
@@ -176,6 +173,8 @@ class LogSummary:
         refuted: the number of candidates refuted without verification; no row verifies them.
         censored: whether a search chose what to generate and to verify.
         published: the number of candidates whose label is that of the paper's published code.
+        judged: the number of candidates whose label is that of a check that errs.
+        staged: the number of candidates whose verification is recorded by its stages.
     """
 
     problems: int
@@ -189,6 +188,8 @@ class LogSummary:
     refuted: int = 0
     censored: bool = False
     published: int = 0
+    judged: int = 0
+    staged: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,11 +343,12 @@ class Comparison:
                 row.policy,
                 row.costs.candidate,
                 row.costs.verify,
+                row.costs.failure,
                 *(getattr(row, name) for name in plain),
             )
             for row in self.rows
         ]
-        return ["policy", "cost_generate", "cost_verify", *plain], rows
+        return ["policy", "cost_generate", "cost_verify", "cost_failure", *plain], rows
 
     def __str__(self) -> str:
         return self.table()

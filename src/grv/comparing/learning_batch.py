@@ -85,7 +85,7 @@ class _Open:
         self.policy = policy
         self.problem = batch.problem
         self.order = batch.orders[repetition]
-        self.search = Search(Newest(lambda: self.policy), costs, limits)
+        self.search = Search(Newest(lambda: self.policy), costs, limits.of(batch.problem.id))
         arrivals = self.order.tolist()
         self._events = turns(self.search, batch.problem, order=arrivals, keys=batch.keyed)
 

@@ -7,7 +7,7 @@ import enum
 import math
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.errors import UsageError
 from ..core.limits import Limits
@@ -108,6 +108,8 @@ class Schedules:
 class ComparisonSettings(Parallel, PaceOptions):
     """How policies are compared on a log."""
 
+    TITLE: ClassVar[str] = "Replay"
+
     orders: int = option(10, "Number of orders in which each problem is tried.", least=1, most=MOST)
     seed: int = option(0, "Seed of the orders.", least=0)
     order_scheme: Scheme = option(
@@ -191,7 +193,10 @@ class ComparisonSettings(Parallel, PaceOptions):
         del record["jobs"]  # it changes no number
         record["width"] = "all" if self.width is None else self.width
         record["value"] = None if math.isinf(self.value) else self.value
-        pace = {name: record.pop(name) for name in ("ramp", "overlap", "wait_price", "deadline")}
+        names = ("ramp", "random_phase", "overlap", "wait_price", "deadline")
+        pace = {name: record.pop(name) for name in names}
+        if not self.random_phase:  # as in the files of earlier versions
+            del pace["random_phase"]
         if self.width != 1 or math.isfinite(self.deadline):
             pace["deadline"] = None if math.isinf(self.deadline) else self.deadline
             record["pace"] = pace
@@ -259,9 +264,10 @@ class TableSettings(ComparisonSettings):
 
     costs: tuple[Costs | None, ...] = option(
         (Costs(),),
-        "Cost of generating (and scoring) one candidate, and of verifying one. measured takes the"
-        " cost of each candidate from the log; G,V is then the first guess. Repeatable.",
-        metavar="G,V|measured[:G,V]",
+        "Cost of generating (and scoring) one candidate, and of verifying one; F is the cost of a"
+        " verification that fails, if that is less: the policy decides by F. measured takes the"
+        " cost of each candidate from the log; G,V,F is then the first guess. Repeatable.",
+        metavar="G,V[,F]|measured[:G,V[,F]]",
         parse=parse_log_prices,
         shown="1,10",
     )

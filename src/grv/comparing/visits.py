@@ -150,16 +150,17 @@ class Visits:
         return visited
 
     def _try_pair(self, pair: Pair, batch: OrderBatch, costs: Costs) -> Trials:
-        limits = Limits(width=self.limits.width, pace=self.limits.pace)
+        limits = Limits(width=self.limits.width, pace=self.limits.pace).of(batch.problem.id)
         if pair.m <= len(batch.problem):
             return trials(Fixed(*pair), batch, costs, limits)
         drawn, checks = (np.full(batch.size, count, dtype=np.int32) for count in pair)
         if not limits.looks_ahead:
             rounds = rounds_of(1, in_flight(checks, limits.width))
         else:
-            course = failing_course((PathStage(*pair),), costs, limits, pair.m)
+            course = failing_course((PathStage(*pair),), costs.planning, limits, pair.m)
             rounds = np.tile(rounds_of(1, np.array(course.counts[3:4])), (batch.size, 1))
-        result = Trials(np.zeros(batch.size, dtype=np.bool_), drawn, checks, rounds)
+        none = np.zeros(batch.size, dtype=np.int32)
+        result = Trials(none > 0, drawn, checks, rounds, none)
         if isinstance(costs, Measured):  # candidates that are not in the log have no measured cost
             return dataclasses.replace(result, paid=result.costs(costs))
         return result

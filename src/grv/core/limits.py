@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .errors import UsageError
 from .pace import Pace
@@ -51,6 +51,10 @@ class Limits:
             raise UsageError(f"the width must be at least 1, not {self.width}")
         if self.answers < 1:
             raise UsageError(f"the number of answers must be at least 1, not {self.answers}")
+
+    def of(self, problem: str) -> Limits:
+        """The limits of the searches for one problem, given its id."""
+        return replace(self, pace=self.pace.of(problem)) if self.pace.random_phase else self
 
     @property
     def second_cost(self) -> float:

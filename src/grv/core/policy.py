@@ -27,7 +27,8 @@ class Policy(Protocol):
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield steps. When resumed, the last step's result is already in `pool`.
 
-        `costs` is the price list at the start; `pool.costs` is the current estimate.
+        `costs` is the price list at the start; `pool.costs` is the current estimate. In both,
+        `verify` is what a verification costs that fails.
 
         A plan is deterministic, given the events. It does not check for success or for the budget:
         the search does. A plan that ends has given up.

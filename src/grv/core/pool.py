@@ -30,9 +30,9 @@ class Pool:
     A candidate is *open* if it has neither a verdict nor a closed key.
 
     Attributes:
-        costs: the current estimate of what a candidate and a verification cost. It is the price
-            list of the search, unless events report what was really paid. It changes only between
-            two steps of a plan.
+        costs: the current estimate of what a candidate and a failed verification cost. It is the
+            price list of the search, unless events report what was really paid. It changes only
+            between two steps of a plan.
 
     Examples:
         >>> import grv

@@ -14,8 +14,11 @@ Invariants:
    driver lowers the budget (`restrict`) if there is less money than the search knows.
 2. `tell` checks an event completely before anything changes. After an error the search is dead.
 3. Every action is billed, either from the price list or with the payment that the event reports.
-   A verdict that was known, so that nothing was run for it, costs nothing.
-4. An action is requested only if the bill plus its planned cost stays within the budget. If the
+   A verdict that was known, so that nothing was run for it, costs nothing. A verification that
+   failed may have a lower price than others (`Costs.of`). The plan sees this price only; the bill
+   has both.
+4. An action is requested only if the bill plus its planned cost stays within the budget. The
+   planned cost of a verification is the most that it may cost, whatever a failure costs. If the
    budget does not cover a step, the search asks for the affordable part of it; if no part is
    affordable, it stops.
    The last money is for a verification: candidates are generated only if the budget also covers
@@ -138,16 +141,18 @@ class Search:
         self._budget = limits.budget  # or less, see `restrict`
         self._value = limits.value
         self._policy = policy
+        self._planning = costs.planning
         self._asked: Action | None = None
         self._open: list[CandidateId] = []  # collected ahead, or in flight
         self._stock = Stock()
         self._clock = SearchClock(limits.pace.latency)
-        self._fill(Pool(costs))
+        self._fill(Pool())
         self._why = ""
         self._answers: list[CandidateId] = []
         self.elsewhere = 0.0  # what other searches for the same problem have spent
         self._verified = 0
         self._rescored = 0
+        self._failed = 0  # of the verified ones, those that failed and were paid for
         self._shared = 0  # of the verified ones, those whose verdict was known
         self._cancelled = 0  # candidates ahead that never arrived
         self._trace: list[Turn] = []
@@ -158,7 +163,7 @@ class Search:
         """Begin the plan with an empty pool."""
         pool.costs = self._account.estimates.mean
         self.pool = pool
-        self._plan = self._policy.plan(pool, self.costs)
+        self._plan = self._policy.plan(pool, self._planning)
         self._queue: deque[CandidateId] = deque()  # the rest of the step being verified
         self._best = 0  # how many of the pool's best to verify after the queue
         self._cut: Step | None = None  # the step that a limit did not cover
@@ -181,6 +186,11 @@ class Search:
     def spent(self) -> float:
         """The total of the bill."""
         return self._account.spent()
+
+    @property
+    def failed(self) -> int:
+        """How many of the bill's verifications failed."""
+        return self._failed
 
     @property
     def outcome(self) -> Outcome | None:
@@ -243,14 +253,14 @@ class Search:
             case Generate(n), Generated(scores):
                 if self._ahead is None:
                     self.pool._add_generated(event, exhausted=len(scores) < n)
-                self._pay("generate", len(scores), event.paid)
+                self._pay_candidates(len(scores), event.paid)
             case Verify(ids), Verified(verdicts):
                 self._answers += [i for i in ids if verdicts.get(i) is Verdict.PASSED]
                 if self._ahead is None:
                     self.pool._add_verified(event)
                 self._verified += len(ids)
                 self._shared += len(event.shared)
-                self._pay("verify", len(ids) - len(event.shared), event.paid)
+                self._pay_verifications(len(ids), event)
                 self._pay_meanwhile(self._asked.meanwhile, event)
             case Rescore(ids), Rescored():
                 if self._ahead is None:
@@ -312,18 +322,28 @@ class Search:
         """The bill's total after the open verifications and those that are given."""
         return self._account.spent(generate, verify + len(self._open))
 
-    def _pay(self, what: What, number: int, paid: float | None) -> None:
-        self._account.pay(what, number, paid)
+    def _pay_candidates(self, number: int, paid: float | None) -> None:
+        self._account.pay_candidates(number, paid)
+        self.pool.costs = self._account.estimates.mean
+
+    def _pay_verifications(self, number: int, event: Verified) -> None:
+        """Bill the verifications of an action, except those whose verdict was known."""
+        told = [verdict for id, verdict in event.verdicts.items() if id not in event.shared]
+        failed = told.count(Verdict.FAILED)
+        self._failed += failed
+        self._account.pay_verifications(
+            number - len(event.shared), event.paid, failed=failed, passed=Verdict.PASSED in told
+        )
         self.pool.costs = self._account.estimates.mean
 
     def _pay_meanwhile(self, n: int, event: Verified) -> None:
         """Bill the candidates generated during a verification; all, if a pass cancelled them."""
         if event.meanwhile is not None:
-            self._pay("generate", len(event.meanwhile.scores), event.meanwhile.paid)
+            self._pay_candidates(len(event.meanwhile.scores), event.meanwhile.paid)
         elif n:
             self._cancelled = n
             paid = n * self.pool.costs.candidate
-            self._pay("generate", n, None if event.paid is None else paid)
+            self._pay_candidates(n, None if event.paid is None else paid)
 
     def _choose(self) -> Action:
         if len(self._answers) >= self.limits.answers:
@@ -682,15 +702,21 @@ class _LookAhead:
             return 0
         price = search._account.reserve.of(n, 0)
         size = len(search._open)
-        spent = search._total()
+        spent = self._spent
         if self._pace.overlaps(price, spent, size, search._verified, search._clock):
             return n
         return 0
 
+    @property
+    def _spent(self) -> float:
+        """The bill's total if the open verifications fail."""
+        number = len(self._search._open)
+        return self._search._account.spent(verify=number, failing=number)
+
     def _size(self, verified: int, pending: float) -> int:
         """The size of the block after `verified` verifications, in `pending` seconds from now."""
         search = self._search
-        cost = search._total() / verified if verified else search.pool.costs.of(1, 1)
+        cost = self._spent / verified if verified else search.pool.costs.of(1, 1)
         return self._pace.block(self._width, verified, cost, search._clock, pending)
 
     def _correct(self) -> None:

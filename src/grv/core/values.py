@@ -215,13 +215,17 @@ class Turn:
         return f"{line} ({self.action.why})" if self.action.why else line
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Costs:
-    """The price list that a policy plans with, in any unit.
+    """The price list of a search, in any unit.
+
+    A verification may end at the first test that fails. Then a failure costs less than a pass, and
+    its price is what decides: a policy plans with `planning`, and the bill has both prices.
 
     Attributes:
         generate: the cost to generate one candidate.
-        verify: the cost to verify one candidate.
+        verify: the cost to verify one candidate: the most that a verification costs.
+        failure: the cost of a verification that fails; by default as `verify`, and never more.
         score: the cost to score one candidate, if `generate` does not include it.
 
     Examples:
@@ -229,23 +233,54 @@ class Costs:
         >>> costs = grv.Costs(generate=1, verify=10)
         >>> costs.ratio, costs.of(generated=4, verified=2)
         (10.0, 24.0)
+        >>> tests = grv.Costs(1, 10, failure=2)
+        >>> tests.planning.ratio, tests.of(generated=4, verified=2, failed=1)
+        (2.0, 16.0)
     """
 
-    generate: float = 1.0
-    verify: float = 10.0
-    score: float = 0.0
+    generate: float
+    verify: float
+    failure: float
+    score: float
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        generate: float = 1.0,
+        verify: float = 10.0,
+        *,
+        failure: float | None = None,
+        score: float = 0.0,
+    ) -> None:
+        object.__setattr__(self, "generate", generate)
+        object.__setattr__(self, "verify", verify)
+        object.__setattr__(self, "failure", verify if failure is None else failure)
+        object.__setattr__(self, "score", score)
+        self._check()
+
+    def _check(self) -> None:
         for name, value in (("generate", self.generate), ("verify", self.verify)):
             if not (math.isfinite(value) and value > 0):
                 raise UsageError(f"the cost to {name} must be positive and finite, not {value}")
+        if not (math.isfinite(self.failure) and self.failure > 0):
+            raise UsageError(
+                "the cost of a verification that fails must be positive and finite, not"
+                f" {self.failure}"
+            )
+        if self.failure > self.verify:
+            raise UsageError(
+                f"a verification that fails cannot cost {self.failure:g}, more than one that"
+                f" passes, {self.verify:g}: give the most that a verification costs as the second"
+                " number"
+            )
         if not (math.isfinite(self.score) and self.score >= 0):
             raise UsageError(f"the cost to score must be finite and not negative, not {self.score}")
-        if not (math.isfinite(self.candidate) and LEAST_RATIO <= self.ratio <= 1 / LEAST_RATIO):
-            raise UsageError(
-                f"the costs of a candidate and of a verification, {self.candidate:g} and"
-                f" {self.verify:g}, are too far apart: the ratio must be below {1 / LEAST_RATIO:g}"
-            )
+        for price in (self.verify, self.failure):
+            ratio = price / self.candidate if math.isfinite(self.candidate) else math.inf
+            if not LEAST_RATIO <= ratio <= 1 / LEAST_RATIO:
+                raise UsageError(
+                    f"the costs of a candidate and of a verification, {self.candidate:g} and"
+                    f" {price:g}, are too far apart: the ratio must be below {1 / LEAST_RATIO:g}"
+                )
 
     @property
     def candidate(self) -> float:
@@ -257,16 +292,38 @@ class Costs:
         """The cost of one verification, in candidates: rho = c_ver / c_rew."""
         return self.verify / self.candidate
 
+    @property
+    def has_failure(self) -> bool:
+        """Whether a verification that fails has a price of its own."""
+        return self.failure != self.verify
+
+    @property
+    def planning(self) -> Costs:
+        """The price list that a policy plans with: every verification costs what a failure costs.
+
+        A search pays for failures until it ends, and once for a pass, whatever it does. So the best
+        plan is that of the failure's price; see docs/theory/failure-price.md.
+        """
+        if not self.has_failure:
+            return self
+        return type(self)(self.generate, self.failure, score=self.score)
+
     def price(self, what: What) -> float:
-        """The cost of one candidate (generated and scored) or of one verification."""
+        """The cost of one candidate (generated and scored), or the most of one verification."""
         return self.candidate if what == "generate" else self.verify
 
-    def of(self, generated: int, verified: int) -> float:
-        """The cost of `generated` candidates and `verified` verifications."""
-        return generated * (self.generate + self.score) + verified * self.verify
+    def of(self, generated: int, verified: int, failed: int = 0) -> float:
+        """The cost of `generated` candidates and `verified` verifications, of which some failed.
+
+        This is the one definition of what a verification costs: `failure` if it failed. One that
+        passed, is broken or was cancelled costs `verify`. Arrays of counts give arrays of costs.
+        """
+        cost = generated * (self.generate + self.score)
+        if not self.has_failure:
+            return cost + verified * self.verify
+        return cost + ((verified - failed) * self.verify + failed * self.failure)
 
 
-@dataclass(frozen=True, slots=True)
 class Measured(Costs):
     """A first guess of the costs, for searches whose real payments are measured.
 
@@ -277,6 +334,8 @@ class Measured(Costs):
         >>> grv.core.Measured(0.001, 0.02).ratio
         20.0
     """
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

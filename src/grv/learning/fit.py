@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ..parallel import divided
 from ..policies.learned.prior import Evidence, Looks, Prior, Scale
 from ..theory.scales import distances, on_scale, pooled_shares
-from .history import History, PastProblem
+from .history import History, PastProblem, mean_prices
 
 Numbers = NDArray[np.float64]
 
@@ -381,6 +381,7 @@ def prior_from(
             effective=effective,
             censored=sum(not problem.labelled.all() for problem in problems),
         ),
+        prices=mean_prices(problems),
     )
 
 

@@ -11,9 +11,57 @@ from numpy.typing import NDArray
 from ..backends.protocols import LARGEST_SCORE
 from ..core.errors import UsageError
 from ..logs.columns import LABEL, WHOLE
-from ..logs.log import Log
+from ..logs.log import Log, LoggedProblem
 from ..logs.readers import REQUIRED, read_log
 from ..logs.tables import ColumnTable, read_table
+
+
+@dataclass(frozen=True)
+class Payments:
+    """What was paid for a past problem, if that was measured: sums, and for how many.
+
+    Attributes:
+        generated: the candidates.
+        generating: what they cost.
+        verified: the verifications.
+        verifying: what they cost.
+        failed: those of them that are known to have failed.
+        failing: what these cost.
+    """
+
+    generated: int = 0
+    generating: float = 0.0
+    verified: int = 0
+    verifying: float = 0.0
+    failed: int = 0
+    failing: float = 0.0
+
+    def __add__(self, other: Payments) -> Payments:
+        return Payments(
+            self.generated + other.generated,
+            self.generating + other.generating,
+            self.verified + other.verified,
+            self.verifying + other.verifying,
+            self.failed + other.failed,
+            self.failing + other.failing,
+        )
+
+    @property
+    def prices(self) -> tuple[float, ...]:
+        """The mean prices, as `Prior.prices`."""
+        if not (self.generating > 0 and self.failing > 0):
+            return ()
+        return (
+            self.generating / self.generated,
+            self.verifying / self.verified,
+            self.failing / self.failed,
+        )
+
+
+def mean_prices(problems: Sequence[PastProblem]) -> tuple[float, ...]:
+    """The mean prices of the problems whose payments were measured; empty if there are none."""
+    paid = [problem.payments for problem in problems if problem.payments is not None]
+    return sum(paid, Payments()).prices
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +76,7 @@ class PastProblem:
         keys: `[candidates]`, key numbers, -1 for none; None without keys.
         refuted: `[candidates]`, whether it was refuted without verification; None if none was.
         alike: `[candidates]`, as `LoggedProblem.alike`; None if that is the score.
+        payments: what was paid for them; None if that was not measured.
     """
 
     id: str
@@ -37,6 +86,7 @@ class PastProblem:
     keys: NDArray[np.int32] | None = None
     refuted: NDArray[np.bool_] | None = None
     alike: NDArray[np.float64] | None = None
+    payments: Payments | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scores", _bounded(self.scores))
@@ -127,6 +177,7 @@ def past(log: Log, labelled: Mapping[str, NDArray[np.bool_]] | None = None) -> l
                 problem.keys,
                 problem.refuted,
                 problem.alike,
+                _payments(problem, known),
             )
             for problem, known in zip(log.problems, every, strict=True)
         ]
@@ -138,9 +189,28 @@ def past(log: Log, labelled: Mapping[str, NDArray[np.bool_]] | None = None) -> l
             labelled[problem.id],
             refuted=problem.refuted,
             alike=problem.alike,
+            payments=_payments(problem, labelled[problem.id]),
         )
         for problem in log.problems
     ]
+
+
+def _payments(problem: LoggedProblem, labelled: NDArray[np.bool_]) -> Payments | None:
+    """What the candidates of a logged problem cost, if the log says it."""
+    generating = problem.generate_costs
+    verifying = problem.verify_costs
+    if generating is None or verifying is None:
+        return None
+    verified = labelled if problem.refuted is None else labelled & ~problem.refuted
+    failed = verified & ~problem.passed
+    return Payments(
+        len(problem),
+        float(generating.sum()),
+        int(verified.sum()),
+        float(verifying[verified].sum()),
+        int(failed.sum()),
+        float(verifying[failed].sum()),
+    )
 
 
 def read_past(

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING
 
 from ..backends.scorers.auto import AUTO, BY_LOGPROB
 from ..core.errors import UsageError
-from ..core.values import REFUTED, Verdict
+from ..core.values import REFUTED, Verdict, Verified, arrivals
 from ..ledger.address import OperatorAddress
 from ..ledger.entries import Data, Entry, Started
 from ..ledger.opening import open_ledger
 from ..ledger.view import SearchView
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from ..ledger.entries import Found, Scored
-    from .history import PastProblem
+    from .history import PastProblem, Payments
 
 
 def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
@@ -76,15 +75,17 @@ def _scorer(entries: Sequence[Entry]) -> str:
 def entries_past(id: str, entries: Sequence[Entry]) -> PastProblem:
     """What the entries of a search say about its problem."""
     view = SearchView(entries)
-    return search_past(id, view.scored, view.found)
+    return search_past(id, view)
 
 
-def search_past(id: str, scored: Mapping[int, Scored], found: Mapping[int, Found]) -> PastProblem:
-    """What a search says about its problem: scores and verdicts by candidate."""
+def search_past(id: str, view: SearchView) -> PastProblem:
+    """What a search says about its problem: scores, verdicts, and what was paid."""
     import numpy as np
 
     from .history import PastProblem
 
+    scored = view.scored
+    found = view.found
     known = [found[each].verdict if each in found else None for each in scored]
     sure = np.array([each.key == REFUTED for each in scored.values()], dtype=np.bool_)
     scores = [-np.inf if each.score is None else each.score for each in scored.values()]
@@ -99,7 +100,26 @@ def search_past(id: str, scored: Mapping[int, Scored], found: Mapping[int, Found
         np.array(decided, dtype=np.bool_) | sure,
         refuted=sure if sure.any() else None,
         alike=np.array(alike, dtype=np.float64) if has_alike else None,
+        payments=_payments(view),
     )
+
+
+def _payments(view: SearchView) -> Payments | None:
+    """What a search with measured costs has paid. A step with a pass says nothing of failures."""
+    from .history import Payments
+
+    total = Payments()
+    for told in view.told:
+        event = told.event
+        for batch in arrivals(event):
+            if batch.paid is not None:
+                total += Payments(generated=len(batch.scores), generating=batch.paid)
+        if isinstance(event, Verified) and event.paid is not None:
+            number = len(event.verdicts) - len(event.shared)
+            total += Payments(verified=number, verifying=event.paid)
+            if Verdict.PASSED not in event.verdicts.values():
+                total += Payments(failed=number, failing=event.paid)
+    return None if total == Payments() else total
 
 
 def _listed(names: dict[str, None]) -> str:

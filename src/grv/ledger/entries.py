@@ -5,7 +5,7 @@ The entries of a search have this order:
     Started
     Intended, Made..., Scored..., Told      a generation; each draft is written before it is scored
     Intended, ScoredAgain..., Told          second scores, if there is a cascade
-    Intended, Found..., Told                verifications; each verdict is written as it arrives
+    Intended, Staged..., Found..., Told     verifications; each verdict is written as it arrives
     ...
     Ended | Failed                          if this is missing, the search can be resumed
 
@@ -38,10 +38,11 @@ from typing import Any, Literal, get_args
 
 from ..conditions import Conditions
 from ..core.errors import LedgerError
-from ..core.values import CandidateId, Event, Generated, Rescored, Verdict, Verified
+from ..core.values import CandidateId, Costs, Event, Generated, Rescored, Verdict, Verified
 from ..files import DEEPEST, is_number, parse_json, shown, typed
 from ..usage import UNUSED, Usage
 
+JUDGED = "judged"  # the outcome of a search whose answer a check that errs has passed
 Call = Literal["generate", "score", "rescore", "verify"]
 # JSON data of backends, stored unchanged; hence `Any`.
 Data = Mapping[str, Any]
@@ -60,6 +61,8 @@ class Started:
         prior: the prior that the policy `learning` decides by, as text; empty without one.
         scorer: the model of a trained score, which the search keeps. It is not part of the search's
             id, so that a new model does not make a search start again.
+        shares: what earlier problems said about the share of right candidates, as text, if a check
+            that errs decides by it; the search keeps it.
         conditions: those under which verdicts are wanted; None with the user's own verifier. They
             are not part of the search's id: a search under other conditions keeps the drafts.
     """
@@ -72,6 +75,7 @@ class Started:
     prior: str = ""
     scorer: str = ""
     conditions: Conditions | None = None
+    shares: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,10 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A draft arrived; `broken` says why it has no text, if the text could not be kept."""
+    """A draft arrived; `broken` says why it has no text, if the text could not be kept.
+
+    `log` is the log of the run that made it, if a program did.
+    """
 
     candidate: int
     text: str
@@ -131,6 +138,7 @@ class Made:
     usage: Usage = UNUSED
     generator: str = ""
     broken: str = ""
+    log: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +190,27 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Staged:
+    """A candidate has passed a stage of its verification that was paid for; the next one begins.
+
+    If the process dies before the verdict, the next process does not pay for this stage again.
+
+    Attributes:
+        candidate: its number.
+        run: which stage it is, and in which of several verifications of the candidate.
+        stage: the stage, as evidence lists it.
+        evidence: what the stage found.
+        conditions: those under which it ran, if they are known.
+    """
+
+    candidate: int
+    run: str
+    stage: Data = field(default_factory=dict)
+    evidence: Data = field(default_factory=dict)
+    conditions: Conditions | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """The search was told this result of its last action; `why` is the reason of the action.
 
@@ -199,6 +228,7 @@ class Ended:
     """The search has ended. `why` is an optional explanation.
 
     `shared` counts the verdicts that cost nothing; they are not in `verified`.
+    `wrong_probability` is that of an answer that a check which errs has passed; None for others.
     """
 
     reason: str
@@ -208,6 +238,12 @@ class Ended:
     total: float
     why: str = ""
     shared: int = 0
+    wrong_probability: float | None = None
+
+    @property
+    def outcome(self) -> str:
+        """The reason; `judged` instead of solved if the answer is not verified."""
+        return JUDGED if self.wrong_probability is not None else self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +262,7 @@ Entry = (
     | Made
     | Scored
     | ScoredAgain
+    | Staged
     | Found
     | Told
     | Ended
@@ -236,14 +273,15 @@ _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args
 
 # Fields that format 1 did not have, or that mostly say nothing, with their defaults.
 _ADDED: dict[str, Any] = {
-    **dict.fromkeys(("prompt", "check", "account", "prior", "scorer"), ""),
-    **dict.fromkeys(("generator", "broken", "reviewer", "note"), ""),
+    **dict.fromkeys(("prompt", "check", "account", "prior", "scorer", "shares"), ""),
+    **dict.fromkeys(("generator", "broken", "log", "reviewer", "note"), ""),
     **{
         "batch": {},
         "reserved": 0.0,
         "alike": None,
         "judge": 0,
         "conditions": None,
+        "wrong_probability": None,
         "shared": False,
         "usage": UNUSED,
     },
@@ -431,6 +469,24 @@ def last_start(entries: Iterable[Entry]) -> Started | None:
         if isinstance(entry, Started):
             started = entry
     return started
+
+
+def recorded_prices(costs: Costs) -> list[float]:
+    """A price list in the settings of a search: to generate, to verify, to score.
+
+    The price of a failure is the last, if it differs.
+    """
+    failure = [costs.failure] if costs.has_failure else []
+    return [costs.generate, costs.verify, costs.score, *failure]
+
+
+def price_list(about: Data) -> Costs | None:
+    """The price list in the settings of a search; None if there is none, or none that can be."""
+    try:
+        generate, verify, score, *failure = (float(each) for each in about["costs"])
+        return Costs(generate, verify, failure=next(iter(failure), None), score=score)
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def wanted_conditions(entries: Sequence[Entry]) -> Conditions | None:

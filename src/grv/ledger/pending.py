@@ -25,6 +25,7 @@ from .entries import (
     Scored,
     ScoredAgain,
     Settled,
+    Staged,
     Started,
     Told,
     wanted_conditions,
@@ -257,6 +258,8 @@ def is_about(entry: Entry, of: Callable[[int], bool]) -> bool:
         case Intended(_, candidates) | Settled(_, candidates) | Parked(_, candidates):
             return any(map(of, candidates))
         case Made(candidate) | Scored(candidate) | ScoredAgain(candidate) | Found(candidate):
+            return of(candidate)
+        case Staged(candidate):
             return of(candidate)
         case _:
             return True

@@ -40,6 +40,7 @@ from .entries import (
     Scored,
     ScoredAgain,
     Settled,
+    Staged,
     Started,
     Told,
     wanted_conditions,
@@ -210,6 +211,7 @@ class SearchView:
         scored_again: second scores by candidate, if there is a cascade.
         found: by candidate, the verdict that a search uses. Broken verdicts that ended the search
             are not among them: they are requested again.
+        staged: by candidate without a verdict, the stages that it has passed and that were paid.
         started: the last start, if there is one.
         told: the results that the search was told since then. A verdict that was replaced ends
             this list: the search continues from there.
@@ -238,6 +240,7 @@ class SearchView:
         self.scored: dict[int, Scored] = {}
         self.scored_again: dict[int, ScoredAgain] = {}
         self.found: dict[int, Found] = {}
+        self.staged: dict[int, list[Staged]] = defaultdict(list)
         self.started: Started | None = None
         self.told: list[Told] = []
         self.ended: Ended | None = None
@@ -385,7 +388,12 @@ class SearchView:
                     self._reserved_drafts = reserved
                     self._leave_batches(candidates)
                 return
-            case Found():
+            case Staged(candidate):
+                if is_new or answers(entry.conditions, self.conditions):
+                    self.staged[candidate].append(entry)
+                return
+            case Found(candidate):
+                self.staged.pop(candidate, None)
                 self._add_verdict(entry, at, is_new=is_new)
             case Told(event, _, generator):
                 self.is_corrected = False

@@ -2,11 +2,12 @@
 
 A row of a JSON-lines, Parquet or CSV file describes one candidate, or one problem with a list of
 objects, one per candidate, or with parallel lists of values. Files of inspect_ai and of
-lm-evaluation-harness have modules of their own.
+lm-evaluation-harness, and folders of Harbor, have modules of their own.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,9 +17,11 @@ from ..core.errors import LogError
 from ..files import json_lines
 from ..parquet import read_rows
 from .computed_scores import LOGPROBS
+from .harbor_jobs import JobReader
 from .inspect_logs import InspectReader, is_inspect_log
 from .lm_eval_samples import SampleReader, is_lm_eval
 from .lookup import look_up
+from .swe_bench import collected, is_collection, is_prediction, is_report, labels, prediction
 from .tables import read_table
 
 Scores = tuple[tuple[str, str], ...]  # pairs of a field and its column
@@ -41,6 +44,7 @@ class Fields:
         text: the candidate's text; it is needed only to compute a score from it.
         list: the list of candidates in a line about a problem; not needed if there is only one.
         filter: the filter of lm-evaluation-harness whose labels count.
+        hour: dollars per hour of the machine that verified the trials of Harbor.
     """
 
     problem: tuple[str, ...] = ("problem", "id", "task_id")
@@ -51,6 +55,7 @@ class Fields:
     text: tuple[str, ...] = ("text", "completion", "response")
     list: str | None = None
     filter: str | None = None
+    hour: float | None = None
 
     @property
     def own_label(self) -> str | None:
@@ -69,37 +74,55 @@ class EntryReader:
         self.fields = fields
         self.notes: dict[str, None] = {}
         self._numbers: Counter[str] = Counter()
+        self._labelled: Counter[str] = Counter()
         self._inspect = InspectReader(fields.own_label)
         self._lm_eval = SampleReader(fields.own_label, fields.filter)
+        self._harbor = JobReader(fields.own_label, fields.hour)
 
     def entries(self, paths: Sequence[str]) -> Iterator[tuple[str, Entry]]:
         """The candidates of all files, each with its file. They can be read several times."""
         self._numbers.clear()
+        self._labelled.clear()
         for path in paths:
             for entry in self._of_file(path):
                 yield path, entry
-        self.notes |= dict.fromkeys([*self._inspect.notes, *self._lm_eval.notes])
+        told = [*self._inspect.notes, *self._lm_eval.notes, *self._harbor.notes]
+        self.notes |= dict.fromkeys(told)
 
     def _of_file(self, path: str) -> Iterator[Entry]:
+        if os.path.isdir(path):
+            yield from self._numbered(self._harbor.trials(path))
+            return
         if is_inspect_log(path):
             yield from self._numbered(self._inspect.samples(path))
+            return
+        if is_report(path):
+            yield from self._numbered(labels(path), self._labelled)
+            return
+        if is_collection(path):
+            yield from self._numbered(collected(path))
             return
         rows = _READERS.get(path.rsplit(".", 1)[-1].lower(), json_lines)(path)
         line = 0
         for line, record in rows:
             if is_lm_eval(record):
                 yield from self._numbered(self._lm_eval.samples(path, line, record))
+            elif is_prediction(record):
+                yield from self._numbered([(line, prediction(record))])
             else:
                 yield from _candidates(path, line, record, self.fields)
         self._lm_eval.finish(path)
         if not line:
             raise LogError("the file is empty", path=path)
 
-    def _numbered(self, samples: Iterable[tuple[int, dict[str, Any]]]) -> Iterator[Entry]:
+    def _numbered(
+        self, samples: Iterable[tuple[int, dict[str, Any]]], numbers: Counter[str] | None = None
+    ) -> Iterator[Entry]:
         """Samples have no numbers of their own: the next of its problem gets the next number."""
+        counted = self._numbers if numbers is None else numbers
         for line, entry in samples:
-            number = self._numbers[entry["problem"]]
-            self._numbers[entry["problem"]] += 1
+            number = counted[entry["problem"]]
+            counted[entry["problem"]] += 1
             yield line, entry, number
 
 

@@ -46,6 +46,8 @@ class LoggedProblem:
         generators: `[candidates]`, the number of the generator in `Log.generators`; None unless the
             log was read by generator.
         expected: what a search for the problem is expected to cost, if the log predicts it.
+        stages: `[candidates]`, the stages of each verification, None for none; or None if the log
+            has no stages.
     """
 
     id: str
@@ -63,12 +65,13 @@ class LoggedProblem:
     generators: NDArray[np.int32] | None = None
     shared: NDArray[np.bool_] | None = None
     expected: float | None = None
+    stages: NDArray[np.object_] | None = None
 
     def __post_init__(self) -> None:
         flags = (self.passed, self.refuted, self.unknown, self.generators, self.shared)
         prices = (self.generate_costs, self.verify_costs)
         more = [each for each in (self.second, self.alike) if each is not None]
-        columns = (*flags, self.keys, *prices, *more)
+        columns = (*flags, self.keys, *prices, self.stages, *more)
         if any(each is not None and len(each) != len(self.scores) for each in columns):
             raise UsageError(f"the columns of problem {self.id!r} differ in length")
         if any(np.isnan(scores).any() for scores in (self.scores, *more)):
@@ -138,6 +141,7 @@ class Log:
         generators: the names of the generators, if the log was read by generator.
         published: the number of candidates whose label is that of the paper's published code, for
             comparison with the paper only.
+        judged: the number of candidates whose label is that of a check that errs.
 
     Examples:
         >>> import grv
@@ -164,6 +168,7 @@ class Log:
     alike: str | None = None
     generators: tuple[str, ...] = ()
     published: int = 0
+    judged: int = 0
     _by_id: dict[str, LoggedProblem] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -285,11 +290,33 @@ class Log:
         )
 
     @property
+    def mean_failure_cost(self) -> float | None:
+        """The mean cost of the verifications that failed; None if the log does not have it."""
+        return self._mean_verify_cost(passed=False)
+
+    @property
+    def mean_pass_cost(self) -> float | None:
+        """The mean cost of the verifications that passed; None if the log does not have it."""
+        return self._mean_verify_cost(passed=True)
+
+    def _mean_verify_cost(self, *, passed: bool) -> float | None:
+        chosen = []
+        for problem in self.problems:
+            if problem.verify_costs is not None:
+                wanted = problem.passed == passed
+                for flags in (problem.refuted, problem.unknown):
+                    wanted &= True if flags is None else ~flags
+                chosen.append(problem.verify_costs[wanted])
+        costs = np.concatenate(chosen) if chosen else np.array([])
+        return float(costs.mean()) if len(costs) else None
+
+    @property
     def measured(self) -> Measured:
         """Measured costs, with their means as the first estimates."""
         generate, verify = self.mean_costs
         if generate and verify:
-            return Measured(generate, verify)
+            failure = self.mean_failure_cost or verify
+            return Measured(generate, max(verify, failure), failure=failure)
         what, mean = ("verify_cost", verify) if generate else ("generate_cost", generate)
         wrong = "is missing" if mean is None else "is always 0"
         raise LogError(
@@ -302,6 +329,12 @@ class Log:
         """The number of candidates that were refuted without verification."""
         columns = [problem.refuted for problem in self.problems]
         return sum(int(column.sum()) for column in columns if column is not None)
+
+    @property
+    def staged(self) -> int:
+        """The number of candidates whose verification is recorded by its stages."""
+        columns = [problem.stages for problem in self.problems if problem.stages is not None]
+        return sum(sum(each is not None for each in column) for column in columns)
 
     def without_refutations(self) -> Log:
         """The log in which refuted candidates are verified, and fail, like others."""

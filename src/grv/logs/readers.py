@@ -1,8 +1,9 @@
 """Reads logs: Parquet, JSON lines, CSV, and the two files of the published code.
 
 A log has the columns `problem`, `candidate`, `passed`, at least one score, and optionally `key`,
-`refuted`, `shared`, `generate_cost`, `verify_cost`, `expected_cost`, `censored`, `text` and
-`prompt`. An error is one line that names the file, the line or row, and the value.
+`refuted`, `shared`, `generate_cost`, `verify_cost`, `failed_stage`, `stage_costs`, `expected_cost`,
+`censored`, `text` and `prompt`. An error is one line that names the file, the line or row, and the
+value.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from .buffers import column
 from .columns import LABEL, PRICE, SCORE, WHOLE, ColumnKind, key_name
 from .log import Log, LoggedProblem, classes
 from .reading_options import Unlabelled
+from .stages import StageCosts, read_stages
 from .tables import ColumnTable, read_table
 
 REQUIRED = ("problem", "candidate", "passed")
@@ -35,6 +37,8 @@ OPTIONAL = (
     "shared",
     "generate_cost",
     "verify_cost",
+    "failed_stage",
+    "stage_costs",
     "expected_cost",
     "generator",
     "censored",
@@ -42,6 +46,7 @@ OPTIONAL = (
     "text",
     "prompt",
 )
+JUDGED = "judged"  # in the column labels: by a check that errs
 PUBLISHED = "published"  # in the column labels: by the rules of the paper's published code
 GENERATORS = "generators"  # numbers of generators, which `generators.py` adds to a table
 
@@ -173,7 +178,10 @@ class _Columns:
         if GENERATORS in self.table.columns:
             columns[GENERATORS] = self.table.columns[GENERATORS]
         kept = ~missing if self.unlabelled == "drop" else np.ones(len(missing), dtype=np.bool_)
-        prices, unpriced = self._prices(kept, refuted)
+        stages = self._stages()
+        prices, unpriced = self._prices(kept, refuted, stages)
+        if stages is not None:
+            columns["stages"] = stages.rows
         if self.unlabelled != "bound":
             labels = np.maximum(labels, 0)
         columns |= prices
@@ -199,7 +207,8 @@ class _Columns:
             alike=alike,
             unpriced=unpriced,
             censored=is_censored(self.table),
-            published=self._published(kept),
+            published=self._labelled(PUBLISHED, kept),
+            judged=self._labelled(JUDGED, kept),
         )
 
     def _rows_by_problem(
@@ -294,7 +303,7 @@ class _Columns:
         return np.where(np.isnan(scores), -np.inf, scores)
 
     def _prices(
-        self, kept: NDArray[np.bool_], refuted: NDArray[np.bool_]
+        self, kept: NDArray[np.bool_], refuted: NDArray[np.bool_], stages: StageCosts | None
     ) -> tuple[dict[str, NDArray[np.float64]], int]:
         """The cost columns, and the number of nulls; the mean of the others replaces them.
 
@@ -303,8 +312,9 @@ class _Columns:
         prices: dict[str, NDArray[np.float64]] = {}
         unpriced = 0
         for name in ("generate_cost", "verify_cost"):
-            if name in self.table.columns:
-                values: NDArray[np.float64] = self._column(name, PRICE)
+            has_stages = name == "verify_cost" and stages is not None
+            if name in self.table.columns or has_stages:
+                values: NDArray[np.float64] = self._price(name, stages if has_stages else None)
                 used = kept & ~refuted if name == "verify_cost" else kept
                 values = np.where(used, values, np.nan)
                 known = used & ~np.isnan(values)
@@ -313,15 +323,37 @@ class _Columns:
                     prices[f"{name}s"] = np.where(np.isnan(values), values[known].mean(), values)
         return prices, unpriced
 
-    def _published(self, kept: NDArray[np.bool_]) -> int:
-        """The number of candidates whose label is that of the paper's published code."""
+    def _price(self, name: str, stages: StageCosts | None) -> NDArray[np.float64]:
+        """A column of costs; where it has none, what the stages add up to."""
+        rows = self.table.rows
+        known = name in self.table.columns
+        values = self._column(name, PRICE) if known else np.full(rows, np.nan)
+        return values if stages is None else np.where(np.isnan(values), stages.sums, values)
+
+    def _stages(self) -> StageCosts | None:
+        """The stages of each verification, if the log has them."""
+        if "stage_costs" not in self.table.columns:
+            return None
+        failed = self.table.columns.get("failed_stage")
+        names = [None] * self.table.rows if failed is None else failed.tolist()
+        rows = []
+        for at, value in enumerate(self.table.columns["stage_costs"].tolist()):
+            try:
+                rows.append(read_stages(value, names[at]))
+            except ValueError as error:
+                raise self._error(at, f"stage_costs must be {error}, not {shown(value)}") from error
+        return StageCosts.of(rows)
+
+    def _labelled(self, source: str, kept: NDArray[np.bool_]) -> int:
+        """The number of candidates whose label is of this source."""
         if "labels" not in self.table.columns:
             return 0
         found = 0
         for at, value in enumerate(self.table.columns["labels"].tolist()):
-            if value not in (None, "", PUBLISHED):
-                raise self._error(at, f"labels must be {PUBLISHED!r} or null, not {shown(value)}")
-            found += value == PUBLISHED and bool(kept[at])
+            if value not in (None, "", PUBLISHED, JUDGED):
+                there = f"{PUBLISHED!r}, {JUDGED!r} or null"
+                raise self._error(at, f"labels must be {there}, not {shown(value)}")
+            found += value == source and bool(kept[at])
         return found
 
     def _keys(self) -> list[str | None] | None:

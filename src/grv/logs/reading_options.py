@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..options import Family, option
 
@@ -24,6 +25,8 @@ class Unlabelled(enum.StrEnum):
 @dataclass(frozen=True)
 class Labels(Family):
     """Where the scores of a published log are, and what missing labels mean."""
+
+    TITLE: ClassVar[str] = "Reading the log"
 
     rewards: str | None = option(
         None,

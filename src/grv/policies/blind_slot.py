@@ -9,7 +9,7 @@ the bound against verify-all holds with keys and refutations; see docs/theory/ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Set
 
 from ..core.pool import Pool
 from ..core.values import DROPPED, REFUTED, CandidateId, Generate, Step, Verdict
@@ -24,13 +24,15 @@ class BlindSlots:
 
     Attributes:
         keyed: whether a candidate of these slots had a key.
+        drawn: the candidates of these slots.
     """
 
     def __init__(self, pool: Pool) -> None:
         self.keyed = False
+        self.drawn: set[CandidateId] = set()
         self._pool = pool
         self._last: CandidateId | None = None  # the candidate of the last slot that was not spared
-        self._tried: set[str | None] = set()  # the keys that verify-all has verified
+        self._tried: set[str] = set()  # the keys that verify-all has verified
 
     def draw(
         self, ahead: Ahead, *, repeats: bool = True
@@ -39,19 +41,34 @@ class BlindSlots:
 
         Returns the candidate that verify-all would verify, or None if there is none.
         """
-        if self._last is not None and self._pool.verdicts.get(self._last) is not Verdict.BROKEN:
-            self._tried.add(self._pool.key(self._last))
+        self._try_last()
         draws = 0
         while not self._pool.exhausted:
             newest = CandidateId(len(self._pool))
             yield Generate(1, "one to verify whatever its score", ahead)
             draws += 1
-            if newest < len(self._pool) and not self._is_spared(newest):
-                self._last = newest
-                return newest
+            if newest < len(self._pool):
+                self.drawn.add(newest)
+                if not self._is_spared(newest):
+                    self._last = newest
+                    return newest
             if not repeats or draws >= most_blind_draws(exact_ratio(self._pool.costs)):
                 break
         return None
+
+    @property
+    def tried(self) -> Set[str]:
+        """The keys that verify-all has verified, after all slots."""
+        self._try_last()
+        return self._tried
+
+    def _try_last(self) -> None:
+        """Count the candidate of the last slot: its verdict is known now."""
+        if self._last is None or self._pool.verdicts.get(self._last) is Verdict.BROKEN:
+            return
+        key = self._pool.key(self._last)
+        if key is not None:
+            self._tried.add(key)
 
     def _is_spared(self, id: CandidateId) -> bool:
         """Whether verify-all would not verify this candidate, after those of the earlier slots."""

@@ -78,7 +78,6 @@ class FailureRanking:
         self._heap: list[_Place] = []
         self._failures: dict[float, int] = {}
         self._votes: dict[str, int] = {}
-        self._age = 0  # all candidates before this one are closed
         # By value of `alike`: 1 over its worth, minus the value, the same before failures, its ids.
         self._rest: list[tuple[int, float, int, deque[CandidateId]]] | None = None
 
@@ -165,14 +164,6 @@ class FailureRanking:
             ids.append(CandidateId(number))
         # Prices increase, so this is a heap.
         return [(first, -value, first, ids) for value, (first, ids) in found.items()]
-
-    def oldest(self) -> CandidateId | None:
-        """The oldest open candidate."""
-        while self._age < len(self._pool):
-            if self._pool.is_open(id := CandidateId(self._age)):
-                return id
-            self._age += 1
-        return None
 
     def _place(self, id: CandidateId) -> _Place | None:
         """The place of the candidate, or of the leader of its key; None if neither is open."""

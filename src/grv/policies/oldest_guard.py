@@ -8,7 +8,7 @@ name: it skips refuted candidates and keys that have failed. See docs/theory/gua
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
 
 from ..core.pool import Pool
 from ..core.values import DROPPED, REFUTED, CandidateId, Costs, Generate, Step, Verdict, Verify
@@ -25,17 +25,35 @@ class OldestGuard:
     oldest open one are settled. Verify-all pays for the verification of some of them only: the
     others are *spared*, because they were refuted, or because their key had come before.
 
+    Args:
+        pool: the candidates of the search.
+        costs: the price list.
+        factor: the bound on the cost, over that of verify-all.
+        apart: candidates that are left out, all of them settled: neither their cost nor what
+            verify-all pays for them counts.
+        tried: the keys that verify-all has tried before the first candidate that counts.
+
     Attributes:
         asked: the candidates that were verified, in order.
     """
 
-    def __init__(self, pool: Pool, costs: Costs, factor: float) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        costs: Costs,
+        factor: float,
+        *,
+        apart: Set[CandidateId] = frozenset(),
+        tried: Iterable[str] = (),
+    ) -> None:
         self.asked: list[CandidateId] = []
         self._pool = pool
         self._factor = factor
-        self._settled = 0  # the number of candidates before the oldest open one, as last seen
+        self._apart = apart
+        self._place = 0  # the number of the oldest open candidate, as last seen
+        self._settled = 0  # of the candidates before it, the number of those that count
         self._spared = 0  # of these, the number that verify-all does not verify
-        self._tried: set[str] = set()  # the keys of these candidates that verify-all tries
+        self._tried = set(tried)  # the keys that verify-all has tried before it
         self._guess = exact_ratio(costs)
         self._guessed = True  # until the first verdict that was paid for
         self._start()
@@ -50,6 +68,10 @@ class OldestGuard:
                     self._follow_costs()
                     yield from self._verify_oldest(self._rho)
                     yield from self._verify(id, why)
+
+    def due(self, cost: float) -> CandidateId | None:
+        """The oldest open candidate, if it must be verified before this cost is paid."""
+        return self._oldest if cost > self._room and self._oldest < len(self._pool) else None
 
     @property
     def spent(self) -> float:
@@ -78,22 +100,32 @@ class OldestGuard:
     @property
     def _oldest(self) -> CandidateId:
         """The oldest open candidate, or the next one to be generated if none is open."""
+        self._advance()
+        return CandidateId(self._place)
+
+    def _advance(self) -> None:
+        """Count the candidates before the oldest open one."""
         pool = self._pool
-        while self._settled < len(pool) and not pool.is_open(id := CandidateId(self._settled)):
-            key = pool.key(id)
-            if key in (REFUTED, DROPPED) or key in self._tried:
-                self._spared += 1
-            elif key is not None and pool.verdicts.get(id) is not Verdict.BROKEN:
-                self._tried.add(key)
-            self._settled += 1
-        return CandidateId(self._settled)
+        while self._place < len(pool) and not pool.is_open(id := CandidateId(self._place)):
+            if id not in self._apart:
+                self._settle(id)
+            self._place += 1
+
+    def _settle(self, id: CandidateId) -> None:
+        """Count a candidate that is settled, as all before it are."""
+        key = self._pool.key(id)
+        self._settled += 1
+        if key in (REFUTED, DROPPED) or key in self._tried:
+            self._spared += 1
+        elif key is not None and self._pool.verdicts.get(id) is not Verdict.BROKEN:
+            self._tried.add(key)
 
     @property
     def _room(self) -> float:
         """What may be spent on other things before the oldest open candidate is verified."""
         rho = self._rho
-        settled = self._oldest
-        limit = oldest_limit(rho, settled, self._factor, spared=self._spared)
+        self._advance()
+        limit = oldest_limit(rho, self._settled, self._factor, spared=self._spared)
         return limit + ROUNDING - rho - self.spent
 
     def _verify(self, id: CandidateId, why: str, *, exactly: bool = False) -> Iterator[Step]:
@@ -103,9 +135,10 @@ class OldestGuard:
 
     def _verify_oldest(self, cost: float) -> Iterator[Step]:
         """Verify the oldest open candidate, if it must be verified before this cost is paid."""
-        if cost > self._room and self._oldest < len(self._pool):
+        due = self.due(cost)
+        if due is not None:
             why = "guard: the oldest, whatever its score"
-            yield from self._verify(self._oldest, why, exactly=True)
+            yield from self._verify(due, why, exactly=True)
 
     def _generate_all(self, step: Generate) -> Iterator[Step]:
         """Generate the candidates of a step, in parts if the oldest must be verified meanwhile."""

@@ -36,6 +36,8 @@ SETTINGS = {
     "keys": "as usual, with right keys and refutations",
     "a generator that ends": "as usual, with or without keys; candidates in random order",
     "width": "as usual, several verifications at a time, with the ramp and without overlap",
+    "random phase": "as with a width, with a ramp that begins at a random place; in the mean over"
+    " places too",
     "k answers": "as usual, k answers; every pass is a new one",
     "measured costs": "as usual, but the true costs are constant and not known",
     "second scores": "as usual, with a cascade; the price of second scores is not counted",
@@ -159,6 +161,13 @@ def _balanced() -> tuple[Promise, ...]:
         "the ramp costs less than 3 times as much; without keys",
     )
     rows.proven(
+        "random phase",
+        "J*",
+        f"2 ({constant})",
+        lambda rho: 2 * balanced_constant(rho),
+        "in the mean the ramp costs less than twice as much; without keys",
+    )
+    rows.proven(
         "k answers",
         "J*",
         f"k ({constant}), and several_answers_excess(rho)",
@@ -176,6 +185,7 @@ def _balanced() -> tuple[Promise, ...]:
 
 
 _BLIND = "1 + (n + rho) / (1 + rho)"
+_RANDOM = "5/3"
 
 
 def _any_score(rows: _Rows) -> None:
@@ -210,6 +220,13 @@ def _any_score(rows: _Rows) -> None:
         lambda rho: 33 / 13 * value(rho),
         f"{mean}; the ramp costs less than {wide} times as much; without keys",
     )
+    rows.proven(
+        "random phase",
+        "verify-all",
+        f"{_RANDOM} ({_BLIND})",
+        lambda rho: 5 / 3 * value(rho),
+        f"{mean}; in the mean the ramp costs less than {_RANDOM} times as much; without keys",
+    )
     _carry_over(rows, "verify-all")
 
 
@@ -229,6 +246,13 @@ def _alternate() -> tuple[Promise, ...]:
         f"33/13 ({constant})",
         lambda rho: 33 / 13 * value(rho),
         "the ramp costs less than 33/13 times as much; without keys",
+    )
+    rows.proven(
+        "random phase",
+        "J*",
+        f"{_RANDOM} ({constant})",
+        lambda rho: 5 / 3 * value(rho),
+        f"in the mean the ramp costs less than {_RANDOM} times as much; without keys",
     )
     _any_score(rows)
     rows.open("a generator that ends", "verify-all", "the rest is verified best first")
@@ -254,6 +278,13 @@ def _varied(factor: float = math.inf) -> tuple[Promise, ...]:
         lambda rho: 33 / 13 * three(rho),
         "the ramp costs less than 33/13 times as much; without keys",
     )
+    rows.proven(
+        "random phase",
+        "J*",
+        f"{_RANDOM} * 3",
+        lambda rho: 5 / 3 * three(rho),
+        f"in the mean the ramp costs less than {_RANDOM} times as much; without keys",
+    )
     _any_score(rows)
     rows.proven(
         "a generator that ends",
@@ -274,16 +305,25 @@ def _guarded_varied(factor: float) -> tuple[Promise, ...]:
         USUAL, "J*", constant, lambda _: least, f"in the mean at most {least:.3g} J* {_MONOTONE}"
     )
     rows.proven("keys", "J*", constant, lambda _: least, f"in the mean, against {_NO_KEYS_J}")
-    rows.proven(
-        "width",
-        "J*",
-        f"(6 + 2 / rho) times that for rho >= 1, 4 times below; F = {factor:g}",
-        lambda rho: guarded_width_factor(rho) * least,
-        "in the mean; without keys",
-    )
+    _guarded_width(rows, "J*", least, "in the mean")
     _on_every_sequence(rows, factor)
     _carry_over(rows, "J*")
     return rows.completed()
+
+
+def _guarded_width(rows: _Rows, against: Against, least: float, when: str) -> None:
+    """What a width adds to the constant of a guarded search."""
+    ramp = guarded_width_factor()
+    random = guarded_width_factor(random_phase=True)
+    constant = f"{ramp:g} * {least:.3g} = {ramp * least:.3g}"
+    rows.proven("width", against, constant, lambda _: ramp * least, f"{when}; without keys")
+    rows.proven(
+        "random phase",
+        against,
+        f"{random:g} * {least:.3g} = {random * least:.3g}",
+        lambda _: random * least,
+        f"{when}, and in the mean over places; without keys",
+    )
 
 
 def _on_every_sequence(rows: _Rows, factor: float) -> None:
@@ -311,13 +351,7 @@ def _on_every_sequence(rows: _Rows, factor: float) -> None:
         value,
         f"{every}; what comes up to the first verdict that is paid for is added",
     )
-    rows.proven(
-        "width",
-        "verify-all",
-        f"(6 + 2 / rho) F for rho >= 1, 4 F below; F = {factor:g}",
-        lambda rho: guarded_width_factor(rho) * factor,
-        f"{every}; without keys",
-    )
+    _guarded_width(rows, "verify-all", factor, every)
     _carry_over(rows, "verify-all")
 
 
@@ -337,13 +371,7 @@ def _learned(name: str, factor: float) -> tuple[Promise, ...]:
         value,
         "in the mean; what comes up to the first verdict that is paid for is added",
     )
-    rows.proven(
-        "width",
-        "J*",
-        f"(6 + 2 / rho) F for rho >= 1, 4 F below; F = {factor:g}",
-        lambda rho: guarded_width_factor(rho) * factor,
-        "in the mean; without keys",
-    )
+    _guarded_width(rows, "J*", factor, "in the mean")
     if name == "learning":
         newer = "a search of a shared budget may take a newer prior"
         rows.open("batch", "J*", newer)

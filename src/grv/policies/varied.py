@@ -11,6 +11,7 @@ from typing import ClassVar
 from ..core.errors import UsageError
 from ..core.pool import Pool
 from ..core.values import CandidateId, Costs, Generate, Step, Verify
+from ..theory.constants import alternate_against_verify_all
 from ..theory.decimals import exact_ratio
 from ..theory.guard import LEAST_FACTOR
 from ..theory.slots import Draws, alternate_draws
@@ -19,8 +20,6 @@ from .blind_slot import BlindSlots
 from .failure_ranking import FailureRanking
 from .oldest_guard import OldestGuard
 from .promises import promises_of, sentence
-
-ONE_IN = 3  # after the last draw, one in this many verifications takes the oldest candidate
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,8 @@ class Varied:
       score. It then verifies once the first candidate of a second ranking.
     - A new candidate has a key that failed as the best. It then verifies the first candidate of
       that ranking.
-    - Nothing more can be generated. It then verifies the rest by that ranking, and every third time
-      the oldest candidate. If failures of a score count and there are no keys, it ranks scores by
+    - Nothing more can be generated. It then verifies the rest by that ranking, and the oldest
+      candidate in time, so that its bound holds for any score. If failures of a score count and there are no keys, it ranks scores by
       worth: it falls with the number of better candidates, and by half with each failure.
 
     The second ranking prefers scores that failed less often, then keys with more candidates, then
@@ -112,7 +111,7 @@ class Varied:
             yield Generate(draws, f"{draws} more to choose from", best)
             ranking.add_new()
             yield from self._best(pool, ranking, run)
-        yield from self._finish(pool, ranking)
+        yield from self._finish(pool, ranking, blind)
 
     def _best(self, pool: Pool, ranking: FailureRanking, run: _ScoreRun) -> Iterator[Step]:
         """Verify the best candidate, or another one if its score had too many slots in a row.
@@ -134,21 +133,32 @@ class Varied:
         else:
             yield from _verify(best, f"the best of {pool.waiting} open candidates", ranking)
 
-    def _finish(self, pool: Pool, ranking: FailureRanking) -> Iterator[Step]:
-        """Verify the rest when no more can be generated."""
+    def _finish(self, pool: Pool, ranking: FailureRanking, blind: BlindSlots) -> Iterator[Step]:
+        """Verify the rest when no more can be generated.
+
+        What this costs stays within the bound times what verify-all pays for the candidates that no
+        blind slot has drawn (Theorem 10). With a factor, the guard sees to more than that.
+        """
         ranking.recheck_ties()
         weighed = ranking.ties_count and not pool.keyed
-        least = ", of the scores that failed least" if ranking.ties_count else ""
-        turn = 0
+        best = "the best of the rest"
+        if weighed:
+            best += "; each failure halves the worth of a score"
+        elif ranking.ties_count:
+            best += ", of the scores that failed least"
+        guard = None if self._is_guarded else _rest_guard(pool, blind)
         while (id := ranking.worthiest() if weighed else ranking.first()) is not None:
-            turn += 1
-            if turn % ONE_IN == 0:
-                yield from _verify(ranking.oldest(), "the oldest of the rest", ranking)
-            elif weighed:
-                why = "the best of the rest; each failure halves the worth of a score"
-                yield from _verify(id, why, ranking)
+            due = None if guard is None else guard.due(float(exact_ratio(pool.costs)))
+            if due is None:
+                yield from _verify(id, best, ranking)
             else:
-                yield from _verify(id, f"the best of the rest{least}", ranking)
+                yield from _verify(due, "the oldest of the rest", ranking, exactly=True)
+
+
+def _rest_guard(pool: Pool, blind: BlindSlots) -> OldestGuard:
+    """The guard of the rest, with the constant of the blind slots."""
+    bound = alternate_against_verify_all(exact_ratio(pool.costs))
+    return OldestGuard(pool, pool.costs, bound, apart=blind.drawn, tried=blind.tried)
 
 
 def _ahead(pool: Pool, is_first: bool, is_new: bool, checks: int) -> int:
@@ -199,7 +209,9 @@ class _ScoreRun:
         return False
 
 
-def _verify(id: CandidateId | None, why: str, ranking: FailureRanking) -> Iterator[Step]:
+def _verify(
+    id: CandidateId | None, why: str, ranking: FailureRanking, *, exactly: bool = False
+) -> Iterator[Step]:
     if id is not None:
-        yield Verify((id,), why)
+        yield Verify((id,), why, exactly=exactly)
         ranking.record_verdict(id)

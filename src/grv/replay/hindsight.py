@@ -42,7 +42,8 @@ def paid_checks_of(
         there = np.array([available(n, row) for row in keys])
     if limits.width is None:
         return there
-    ends = np.array(limits.pace.ends(limits.width, n + 1), dtype=np.int32)
+    pace = limits.of(batch.problem.id).pace
+    ends = np.array(pace.ends(limits.width, n + 1), dtype=np.int32)
     return np.where(least > n, there, np.minimum(there, ends[np.searchsorted(ends, least)]))
 
 
@@ -63,6 +64,7 @@ def hindsight_trials(
         np.array([pair.m if pair else 0 for pair in pairs], dtype=np.int32),
         checks,
         rounds_of(solved.astype(np.int32), in_flight(checks, limits.width)),
+        solved.astype(np.int32),
     )
 
 
@@ -89,6 +91,7 @@ def _measured_hindsight(
         np.array([bill.generated for bill in rows], dtype=np.int32),
         checks,
         rounds_of(solved.astype(np.int32), in_flight(checks, limits.width)),
+        solved.astype(np.int32),
         np.array([bill.total for bill in rows]),
     )
 

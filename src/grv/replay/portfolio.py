@@ -65,7 +65,7 @@ def replayed_portfolio(
     """
     steered = steered_by(chooser, entrants)
     searches = {
-        name: Search(steered.get(name, each.policy), each.costs, limits)
+        name: Search(steered.get(name, each.policy), each.costs, limits.of(problem.id))
         for name, each in entrants.items()
     }
     portfolio = Portfolio(searches, chooser, steered=steered)

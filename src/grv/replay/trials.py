@@ -23,6 +23,7 @@ class Trials:
         verified: the number of candidates verified.
         rounds: `[orders, 4]`, rounds of generation, of verification and of second scores, and
             those of verification during which candidates are generated; see `Rounds`.
+        passed: how many of those verified passed; None if that is unknown and all cost the same.
         paid: the cost, if it does not follow from the counts and a price list.
         rescored: the number of second scores, if there is a cascade.
     """
@@ -31,6 +32,7 @@ class Trials:
     generated: NDArray[np.int32]
     verified: NDArray[np.int32]
     rounds: NDArray[np.int32]
+    passed: NDArray[np.int32] | None = None
     paid: NDArray[np.float64] | None = None
     rescored: NDArray[np.int32] | None = None
 
@@ -38,7 +40,12 @@ class Trials:
         """The cost of each trial: `paid`, or else by the price list."""
         if self.paid is not None:
             return self.paid
-        return self.generated * costs.candidate + self.verified * costs.verify
+        generated: Any = self.generated  # `Costs.of` takes arrays too
+        verified: Any = self.verified
+        if not costs.has_failure:
+            return np.asarray(costs.of(generated, verified))
+        assert self.passed is not None, "these trials do not know what failed"
+        return np.asarray(costs.of(generated, verified, verified - self.passed))
 
     def worth(self, value: float, costs: Costs) -> Trials:
         """The trials if the costs were known in advance: those above the value are not started."""

@@ -11,6 +11,7 @@ from .table import Cell, Table
 
 Row = Mapping[str, Cell]
 
+_FEW_STAGES = 6  # stages that are described one by one
 _MAIN_ROWS = {  # what is said about costs first
     "adaptive": "adaptive",
     IN_ORDER: IN_ORDER,
@@ -148,9 +149,27 @@ def _score(log: _OfLog) -> Iterator[str]:
         yield f"{text} The score saves nothing."
 
 
+def _stages(log: _OfLog) -> Iterator[str]:
+    """What the stages of a verification refute, if there are few: those of a group of checks."""
+    rows = log.rows("stages")
+    if not 2 <= len(rows) <= _FEW_STAGES:
+        return
+    for row in rows:
+        text = f"{log.prefix}The stage {row['stage']} refutes {_percent(row['refutes'])} for"
+        text += f" {_percent(row['share'])} of the price"
+        if row["least"] and row["spared"]:
+            pays = _number(row["spared"]) > _number(row["least"])
+            text += "; it pays" if pays else "; it does not pay"
+            text += (
+                f" below a price of {_amount(row['least'])} for what follows" if not pays else ""
+            )
+        yield f"{text}."
+
+
 def _advice(log: _OfLog) -> Iterator[str]:
     """The policy to use at each price list, then what is worth buying."""
     yield from (log.prefix + sentence for sentence in log.advised.values() if sentence)
+    yield from _stages(log)
     for row in log.rows("which_policy", costs=log.prices):  # the cheapest first
         place = {"costs": log.prices, "policy": row["policy"]}
         perfect = log.rows("better_score", **place, change="perfect")

@@ -43,6 +43,11 @@ _PART = 160_000  # candidates, times orders, of the problems that are visited to
 CHEAPER = (0.5, 0.25, 0.1)  # of a verification's price
 
 
+def with_cheaper_verifier(costs: Costs, price: float) -> Costs:
+    """The price list if verifications, failed or not, cost this fraction of what they do."""
+    return Costs(costs.candidate, costs.verify * price, failure=costs.failure * price)
+
+
 @dataclass(frozen=True, eq=False)
 class Tried:
     """A row of a comparison, with its trials."""
@@ -208,16 +213,15 @@ class Dataset:
         Price lists at which one attempt costs more than an answer is worth are left out.
         """
         tried = [costs for costs in _CURVE if costs.of(1, 1) <= self.request.value]
-        found = {costs.ratio: costs for costs in (*tried, *self.plain_costs)}
+        own = [costs for costs in self.plain_costs if not costs.has_failure]
+        found = {costs.ratio: costs for costs in (*tried, *own)}
         return [found[ratio] for ratio in sorted(found)]
 
     @cached_property
     def wide(self) -> Comparison:
         """The rows of `curves` at the price lists that `main` does not have."""
         cheaper = [
-            Costs(costs.candidate, costs.verify * price)
-            for costs in self.plain_costs
-            for price in CHEAPER
+            with_cheaper_verifier(costs, price) for costs in self.plain_costs for price in CHEAPER
         ]
         prices = dict.fromkeys([*self.range_of_costs, *cheaper, *self.costs])
         if set(self.curves) <= set(self.request.rows):  # then `main` has them

@@ -74,6 +74,7 @@ class ReportSource:
                 (*(problem.id for problem in log.unsolvable), *log.bare),
                 log.refuted,
                 log.published,
+                log.judged,
             )
         assert self.comparison is not None
         saved = self.comparison.log
@@ -91,6 +92,7 @@ class ReportSource:
             tuple(saved.excluded),
             saved.refuted,
             saved.published,
+            saved.judged,
         )
 
 
@@ -242,10 +244,12 @@ class _Prices:
 
     generate: float
     verify: float
+    failure: float | None = None
     measured: bool = False
 
 
 def _row(record: Mapping[str, Any], row: type[_Row]) -> _Row:
     prices = typed(_Prices, record.get("costs"))
     kind = Measured if prices.measured else Costs
-    return typed(row, {**record, "costs": kind(prices.generate, prices.verify)})
+    costs = kind(prices.generate, prices.verify, failure=prices.failure)
+    return typed(row, {**record, "costs": costs})

@@ -13,7 +13,7 @@ from ..core.errors import UsageError
 from ..core.values import Costs, Measured
 from ..logs.reading_options import Reading
 from ..options import MOST, Family, from_table, option
-from ..parsing import check_names, parse_named_cost
+from ..parsing import check_names, parse_named_cost, written_costs
 from ..policies import POLICIES
 
 
@@ -87,7 +87,7 @@ def price_name(costs: Costs | None) -> str:
     """A price list as the user writes it. The initial estimate of measured costs is left out."""
     if costs is None or isinstance(costs, Measured):
         return "measured"
-    return f"{costs.candidate:g},{costs.verify:g}"
+    return written_costs(costs)
 
 
 def default_rows() -> tuple[str, ...]:

@@ -4,13 +4,15 @@ A pure state machine: it is told when calls begin and how they end, with the tim
 calls may be in flight. It has two states:
 
 climbing    Every result of a call while the limit was reached adds 1 to the limit, which doubles it
-            in the time of a call. A refusal ends that: the server takes as many calls as are then
-            in flight. So does a step that brings nothing: if half as many calls again do not raise
-            the throughput by at least a quarter of that, calls only wait in the server's queue.
-holding     The limit stays. Now and then one call more is tried; if the server takes it twice, the
-            limit climbs again. A refusal although the limit has held means that the server takes
-            fewer calls than before: the limit is multiplied by .9, and by .5 if refusals follow
-            each other. After a round of calls without a refusal it climbs again.
+            in the time of a call; in a later climb, which begins where the server refused before,
+            first 1 in that time, then more and more. A refusal ends that: the server takes as many
+            calls as are then in flight. So does a step that brings nothing: if half as many calls
+            again do not raise the throughput by at least a quarter of that, calls only wait in the
+            server's queue.
+holding     The limit stays. Now and then one call more is tried; if the server takes it three
+            times, the limit climbs again. A refusal although the limit has held means that the
+            server takes fewer calls than before: the limit is multiplied by .7, and by .5 if
+            refusals follow each other. After a round of calls without a refusal it climbs again.
 
 Attempts to have more calls in flight need credit. A refusal costs 1, with all others of calls that
 began before it was known; each result earns 1 / 100. So refused calls are a small part of all
@@ -29,10 +31,9 @@ from typing import Literal
 FIRST = 8  # calls at once in the beginning
 MOST = 256  # calls at once at most
 _CREDIT = 6.0  # refusals at first, and at most at once
-_GENTLE = 1 / 3  # what a result adds to the limit after the first refusal
 _EARNED = 0.01  # credit for a result
 _PROBE_AFTER = 100  # results between two attempts to have more calls in flight
-_PROBES = 2  # calls more that the server takes one after the other, until the limit climbs
+_PROBES = 3  # calls more that the server takes one after the other, until the limit climbs
 _LONGEST_PROBE = 1600  # the same, if such attempts brought nothing several times
 _STEP = 1.5  # calls at once are compared with this many times as many
 _WORTH = 0.25  # the least gain of throughput, as a part of the gain of calls
@@ -115,6 +116,7 @@ class AdaptiveLimit:
         self._probe = 0  # the number of the call by which one more is tried
         self._taken = 0  # calls in a row that the server took when one more was tried
         self._growth = 0.0  # of the limit, below 1
+        self._pace = 1.0  # what a result adds to the limit
         self._changed = 0  # the number of the first call after the limit was lowered
         self._is_exact = False  # whether the ceiling is known, not guessed
         self._quiet = 0  # results since the last refusal
@@ -174,7 +176,7 @@ class AdaptiveLimit:
         elif self._climbs:
             self._lower(self.in_flight, exact=True)
         else:
-            factor = 0.9 if quiet > self.limit else 0.5
+            factor = 0.7 if quiet > self.limit else 0.5
             self._lower(int(min(self.limit, self.in_flight + 1) * factor), exact=False)
 
     def _lower(self, limit: int, *, exact: bool) -> None:
@@ -221,13 +223,15 @@ class AdaptiveLimit:
         self._current = None
         self._strikes = 0
         self._probe = 0
+        self._pace = 1 / self.limit
         self._raise()
 
     def _raise(self) -> None:
         if self.limit >= self._most:
             self.bound = "most"
         elif self.limit < self._ahead * self._worth:
-            self._growth += _GENTLE if self.refusals else 1.0
+            self._growth += self._pace
+            self._pace = min(1.0, self._pace * (1 + 1 / self.limit))
             self.limit += int(self._growth)
             self._growth %= 1.0
 
@@ -254,7 +258,8 @@ class AdaptiveLimit:
         if self._strikes < _STRIKES:
             return False
         is_again = self.bound == "slower"
-        self._keep(max(1, round(reference.level)), exact=False)
+        # So many calls, if each took as long as those of the reference, would bring as much.
+        self._keep(math.ceil(reference.level * (1 + max(0.0, gain))), exact=False)
         self._probe_after = min(2 * self._probe_after, _LONGEST_PROBE) if is_again else _PROBE_AFTER
         self.bound = "slower"
         return True

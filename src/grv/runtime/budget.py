@@ -258,9 +258,10 @@ class Reserves:
         """What one verification reserves; 0 if nothing is reserved."""
         return 0.0 if self.costs is None else self.costs.verify
 
-    def of(self, call: Call, n: int, *, measured: bool) -> float:
-        """What an attempt for n candidates reserves.
+    def of(self, call: Call, n: int, *, measured: bool, failed: int = 0) -> float:
+        """What an attempt for n candidates reserves; or costs, of which `failed` failed.
 
+        Until a verdict is known, a verification reserves the most that it may cost.
         With measured costs, drafts reserve their scores. An attempt to score reserves the same
         again for the case that its result is lost, though paid for; with the result it is returned.
         """
@@ -274,7 +275,7 @@ class Reserves:
             case "rescore":
                 return n * self.second
             case "verify":
-                return n * self.costs.verify
+                return self.costs.of(0, n, failed)
 
 
 class ReservedAttempts:
@@ -321,12 +322,15 @@ class ReservedAttempts:
         if self._executor.plan is not None:
             self._executor.plan.take(self.reserved)
 
-    def settled(self, n: int, usage: Usage | None = None) -> list[Entry]:
-        """The entry for results that cost less than was reserved; none if they did not."""
+    def settled(self, n: int, usage: Usage | None = None, *, failed: int = 0) -> list[Entry]:
+        """The entry for results that cost less than was reserved; none if they did not.
+
+        `failed` is the number of verifications that failed.
+        """
         meter = self._executor.meter
         reserves = self._executor.reserves
         if meter is None:
-            paid = reserves.of(self.call, n, measured=False)
+            paid = reserves.of(self.call, n, measured=False, failed=failed)
         elif self.call == "generate":  # settled with the scores, except for missing drafts
             paid = reserves.of(self.call, n, measured=True)
         else:

@@ -28,7 +28,7 @@ from ..core.values import (
     Verified,
     Verify,
 )
-from ..ledger.entries import Call, Ended, Failed, Started, Told
+from ..ledger.entries import Call, Ended, Failed, Started, Told, recorded_prices
 from ..ledger.labels import OWN_KEYS
 from ..ledger.ledger import Ledger, MemoryLedger
 from .budget import Reserves
@@ -40,6 +40,7 @@ from .prices import Meter
 from .progress import CandidateListener
 from .record import SearchRecord
 from .solution import bill_of
+from .stage_columns import stage_columns
 from .tasks import together
 
 COLLECTED = "collected"
@@ -81,7 +82,7 @@ class Collection:
     def started(self, problem: Problem) -> Started:
         """The first ledger entry of the collection."""
         verify = "all" if self.sample is None else self.sample
-        costs = [self.costs.generate, self.costs.verify, self.costs.score]
+        costs = recorded_prices(self.costs)
         plan: dict[str, Any] = {"collect": self.n, "verify": verify, "costs": costs}
         if self.meter is not None:
             plan["measured"] = True
@@ -103,7 +104,8 @@ class LogRow:
 
     `passed` is None if the candidate was not verified or its verdict is broken. Costs are None if
     they were not measured. The label and the cost of verifying are shared by the class. A candidate
-    that was refuted without verification has no key.
+    that was refuted without verification has no key. `failed_stage` and `stage_costs` are None if
+    the check has no stages.
     """
 
     candidate: int
@@ -113,6 +115,8 @@ class LogRow:
     generate_cost: float | None = None
     verify_cost: float | None = None
     refuted: bool = False
+    failed_stage: str | None = None
+    stage_costs: str | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +127,7 @@ class Collected:
         problem: the problem's id.
         rows: one row per candidate.
         verified: the number of recorded verifications of these candidates.
+        failed: how many of them failed.
         shared: the number of their verdicts that cost nothing because they were known.
         broken: the number of candidates chosen for verification that have no label.
         lost: candidates per call whose attempt may have been paid for and has no result.
@@ -138,6 +143,7 @@ class Collected:
     message: str = ""
     shared: int = 0
     score: str = ""
+    failed: int = 0
 
 
 async def collect_many(
@@ -195,6 +201,7 @@ async def _collect(
     )
     scorer = await executor.pin_scorer(record.scorer)  # a log has no score that changes
     record.begin(replace(collection.started(problem), conditions=record.conditions, scorer=scorer))
+    await executor.recall()
     chosen: Sequence[int] = ()
     try:
         made = await _generate(executor, collection.n, progress)
@@ -204,7 +211,8 @@ async def _collect(
         await record.write(Failed(str(error)))
         return _collected(problem, record, collection, chosen, message=str(error))
     collected = _collected(problem, record, collection, chosen)
-    told = Bill(made, collected.verified, collection.costs.of(made, collected.verified))
+    total = collection.costs.of(made, collected.verified, collected.failed)
+    told = Bill(made, collected.verified, total)
     bill = bill_of(told, record.tally, made)
     ended = Ended(COLLECTED, None, bill.generated, bill.verified, bill.total, shared=bill.shared)
     await record.end(ended)
@@ -275,6 +283,7 @@ def _collected(
     ids = [id for id in range(collection.n) if id in record.scored]
     meter = collection.meter
     verify_costs = {} if meter is None else record.costs_of_verifying(meter)
+    sources = record.verdicts_from()
     findings = [record.found[id] for id in ids if id in record.found]
     shared = sum(each.shared for each in findings)
     return Collected(
@@ -289,6 +298,7 @@ def _collected(
                 verify_costs.get(id) if id in labels else None,
                 # Without a label it is not part of the sample.
                 refuted=id in labels and record.refuted(id),
+                **(stage_columns(record, sources.get(id, id), meter) if id in labels else {}),
             )
             for id in ids
         ),
@@ -297,6 +307,7 @@ def _collected(
         dict(record.tally.lost),
         message,
         shared,
+        failed=sum(e.verdict is Verdict.FAILED and not e.shared for e in findings),
     )
 
 

@@ -45,11 +45,13 @@ class Complaints:
     Attributes:
         tell: reports one line. By default it does nothing.
         inform: the same for a line about a run that is as it should be.
+        tells_broken: whether broken drafts are reported; not if each one is reported elsewhere.
     """
 
     def __init__(self) -> None:
         self.tell: Callable[[str], None] = lambda line: None
         self.inform: Callable[[str], None] = lambda line: None
+        self.tells_broken = True
         self._told_parked = False
         self._ranked: set[str] = set()
         self._notices: list[str] = []
@@ -73,13 +75,13 @@ class Complaints:
         )
         self._told_cut = False
 
-    def parked(self) -> None:
-        """Say once that verdicts come from outside."""
+    def parked(self, ledger: str) -> None:
+        """Say once that verdicts come from outside, through this ledger."""
         if not self._told_parked:
             self._told_parked = True
             self.tell(
-                "candidates wait for a person: review them with grv review LEDGER, or on the page"
-                " of grv dashboard LEDGER --review"
+                f"candidates wait for a person: review them with grv review {ledger}, or on the"
+                f" page of grv dashboard {ledger} --review"
             )
 
     def ranked(self, score: str) -> None:
@@ -98,7 +100,13 @@ class Complaints:
         thoughts = reasons.count(ONLY_THOUGHT)
         why = self._count(self._thoughts, thoughts, len(drafts), ONLY_THOUGHT)
         broken = [reason for reason in reasons if reason != ONLY_THOUGHT]
-        others = self._count(self._broken, len(broken), len(drafts), next(iter(broken), ""))
+        others = self._count(
+            self._broken,
+            len(broken),
+            len(drafts),
+            next(iter(broken), ""),
+            is_silent=not self.tells_broken,
+        )
         why = why or others
         kept = [draft for draft in drafts if not draft.broken]
         self._count_cut(kept)
@@ -160,14 +168,21 @@ class Complaints:
                 self.tell(line)
 
     def _count(
-        self, kind: _Kind, affected: int, seen: int, reason: str, first: float = FIRST
+        self,
+        kind: _Kind,
+        affected: int,
+        seen: int,
+        reason: str,
+        first: float = FIRST,
+        *,
+        is_silent: bool = False,
     ) -> str | None:
         why = f" ({reason})" if reason else ""
         is_new = affected and not kind.affected
         kind.affected += affected
         kind.seen += seen
         stops = kind.affected == kind.seen >= first
-        if is_new and not stops:
+        if is_new and not stops and not is_silent:
             self.tell(
                 f"{affected} of the first {kind.seen} candidates {kind.what}{why}; {kind.advice}"
             )

@@ -36,7 +36,7 @@ from ..core.values import (
 )
 from ..learning.online import HISTORY
 from ..learning.prior_file import from_text, operators, parse_policy
-from ..ledger.entries import Started
+from ..ledger.entries import Started, recorded_prices
 from ..ledger.labels import OWN_KEYS
 from ..own_code import digest_of
 from ..policies import DEFAULT, FOR_GUESTS, POLICIES, Learning, spec
@@ -199,12 +199,14 @@ class SearchConfig:
             return ByExpectedPasses(self.prior, shares)
         return BySpending(shares)
 
-    def portfolio(self) -> Portfolio:
-        """A new search, of all generators."""
+    def portfolio(self, problem: str = "") -> Portfolio:
+        """A new search, of all generators, for the problem with this id."""
         chooser = self.chooser
         steered = steered_by(chooser, self.generators)
         searches = {
-            name: Search(steered.get(name, each.policy), each.costs, self.limits_of(name))
+            name: Search(
+                steered.get(name, each.policy), each.costs, self.limits_of(name).of(problem)
+            )
             for name, each in self.generators.items()
         }
         return Portfolio(searches, chooser, steered=steered)
@@ -265,10 +267,10 @@ class SearchConfig:
 
     def search_id(self, problem: Problem) -> str:
         """The id of the search in a ledger: a hash of the settings and the problem."""
-        return search_id(problem, self._settings)
+        return search_id(problem, self.identity)
 
     @property
-    def _settings(self) -> Mapping[str, Any]:
+    def identity(self) -> Mapping[str, Any]:
         """What results depend on, of all generators."""
         if not self.is_named:
             return self.about
@@ -280,7 +282,7 @@ class SearchConfig:
         limits = self.limits_of(next(iter(self.generators)))
         plan: dict[str, Any] = {
             "policy": self.policy_name,
-            "costs": _listed(self.costs),  # the highest, for the pages
+            "costs": recorded_prices(self.costs),  # the highest, for the pages
             "budget": None if math.isinf(limits.budget) else limits.budget,
             "width": limits.width,
         }
@@ -302,10 +304,10 @@ class SearchConfig:
         if any(pricing.values()):
             plan[PRICING] = pricing
         if self.is_named:
-            own = {name: _listed(each.costs) for name, each in self.generators.items()}
+            own = {name: recorded_prices(each.costs) for name, each in self.generators.items()}
             plan["costs_by_generator"] = own
             plan["portfolio"] = _COLD if self.prior is None else f"learned, {self.prior.hash}"
-        started = started_entry(problem, {**self._settings, **plan}, account)
+        started = started_entry(problem, {**self.identity, **plan}, account)
         return replace(started, prior="" if self.prior is None else self.prior.to_text())
 
     @cached_property
@@ -406,11 +408,6 @@ def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "")
 def _shown_number(number: int) -> str:
     """A number of any size, for people."""
     return f"{number:,}" if number < 10**15 else f"about 1e{len(str(number)) - 1}"
-
-
-def _listed(costs: Costs) -> list[float]:
-    """A price list as a ledger has it."""
-    return [costs.generate, costs.verify, costs.score]
 
 
 def _pace_record(pace: Pace) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import math
 import sys
@@ -10,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import takewhile
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -25,10 +27,12 @@ from ..backends.protocols import (
     Problem,
     Score,
     Scorer,
+    Stage,
     Verifier,
     checked_score,
 )
 from ..backends.scorers.trained.model import TrainedModel
+from ..backends.verifiers.suite import PaidStage, StageMemory
 from ..conditions import Conditions
 from ..core.errors import BackendError, ScorerError, VerifierError
 from ..core.values import (
@@ -55,9 +59,11 @@ from ..ledger.entries import (
     Scored,
     ScoredAgain,
     Settled,
+    Staged,
 )
 from ..ledger.view import MOST_BROKEN, DraftsInBatch, broken_in_a_row
 from ..text import checksum
+from ..theory.confirmations import Earlier, RightShares
 from .batches import BatchCall, Batches, ticket_of
 from .budget import Plan, ReservedAttempts, Reserves
 from .calls import Caller
@@ -70,6 +76,7 @@ from .tasks import together
 Keying = Callable[[Problem, Draft], str | None]
 ALONE = Numbering()  # of the only generator
 _COSTS = Costs()
+_PATIENCE = 60.0  # seconds until an entry of a thread that verifies is durable
 _Keyed = tuple[str | None, str]  # a key, and why it is refuted
 Refuting = Callable[[Problem, Draft], str | None]
 
@@ -122,6 +129,8 @@ class Executor:
         numbering: the numbers of the generator's candidates in the ledger.
         pricing: computes the dollars that are reported, whatever the costs are.
         plan: what the current action may reserve, if a total budget is shared.
+        shares: what earlier problems say about the share of right candidates, if a check that errs
+            decides by it.
         answers: how many answers the search needs. If more than one, a pass does not cancel the
             other verifications, and candidates without a key have a key made of their text.
     """
@@ -151,6 +160,7 @@ class Executor:
         self.numbering = numbering
         self.answers = answers
         self.plan: Plan | None = None
+        self.shares: RightShares | None = None
         self._outside = Outside(outside)
         self._batches = batches
 
@@ -247,10 +257,17 @@ class Executor:
             paid += costs.of(0, len(task.ids) - len(event.verdicts))
         return replace(event, paid=paid)
 
+    def _cost_of_verdict(self, found: Found) -> float:
+        """What the verification cost that gave a verdict."""
+        if self.meter is not None:
+            return self.meter.cost("verify", found.usage)
+        failed = int(found.verdict is Verdict.FAILED)
+        return self.reserves.of("verify", 1, measured=False, failed=failed)
+
     def draft(self, candidate: int) -> Draft:
         """A recorded draft."""
         made = self.record.made[candidate]
-        return Draft(made.text, made.logprobs, made.usage, made.broken)
+        return Draft(made.text, made.logprobs, made.usage, made.broken, log=made.log)
 
     async def _generate(self, wanted: Sequence[int]) -> Generated:
         record = self.record
@@ -562,16 +579,15 @@ class Executor:
         missing = [id for id in ids if id not in self.record.found]
         errors: Sequence[Exception] = ()
         if missing and (self.answers > 1 or not self._passed(ids)):
-            # The same numbers after a kill: those of this step follow those of earlier steps.
-            before = len(self.record.found.keys() - set(ids))
-            numbers = {id: before + place for place, id in enumerate(ids, 1)}
+            known = self._known_before(ids)
             with anyio.CancelScope() as scope:
                 errors = await together(
-                    [partial(self._find, id, numbers[id], scope) for id in missing]
+                    [partial(self._find, id, known[id], scope) for id in missing]
                 )
         if errors and (self.answers > 1 or not self._passed(ids)):
             raise errors[0]
-        await settle_parked(self.record, self.meter, ids)
+        if self.meter is not None or (self.reserves.costs or _COSTS).has_failure:
+            await settle_parked(self.record, self._cost_of_verdict, ids)
         findings = {id: self.record.found[id] for id in ids if id in self.record.found}
         return Verified(
             {id: each.verdict for id, each in findings.items()},
@@ -589,26 +605,58 @@ class Executor:
         verdicts = (self.record.found[id].verdict for id in ids if id in self.record.found)
         return Verdict.PASSED in verdicts
 
-    async def _find(self, id: CandidateId, number: int, scope: anyio.CancelScope) -> None:
-        """Get one verdict. If it is a pass, cancel the other verifications of the step.
+    def _known_before(self, ids: Sequence[CandidateId]) -> dict[CandidateId, Earlier]:
+        """For each candidate of a step, what the search knows before it is verified.
 
-        `number` counts the candidates of the search that are verified, from 1.
+        The same after a kill: the candidates of a step are numbered after those of earlier steps.
         """
-        verdict = await self._verdict(id, number)
+        before = sorted(self.record.found.keys() - set(ids))
+        found = [finding_of(self.record.found[id]).call_counts for id in before]
+        counts = tuple(each[0] for each in found if each is not None)
+        return {
+            id: Earlier(len(before) + place, counts, self.shares) for place, id in enumerate(ids, 1)
+        }
+
+    async def _find(self, id: CandidateId, earlier: Earlier, scope: anyio.CancelScope) -> None:
+        """Get one verdict. If it is a pass, cancel the other verifications of the step."""
+        verdict = await self._verdict(id, earlier)
         if verdict is Verdict.PASSED and self.answers == 1:
             scope.cancel()
 
-    async def _finding(self, id: CandidateId, number: int) -> Finding:
+    async def _finding(self, id: CandidateId, earlier: Earlier) -> Finding:
         verifier = self.backends.verifier
-        more = {"number": number} if getattr(verifier, "reads_number", False) else {}
+        more: dict[str, Any] = {}
+        if getattr(verifier, "reads_earlier", False):
+            more["earlier"] = earlier
+        if getattr(verifier, "reads_memory", False):
+            more["memory"] = self._memory(id)
         found = await verifier.verify(self.problem, self.draft(id), **more)
         return checked_finding(found, verifier)
 
-    async def _verdict(self, id: CandidateId, number: int) -> Verdict:
+    def _memory(self, id: CandidateId) -> StageMemory:
+        """The stages that a candidate has passed; new ones are written to the ledger."""
+        loop = asyncio.get_running_loop()
+        record = self.record
+
+        def keep(paid: PaidStage) -> None:  # in the thread that verifies
+            entry = Staged(id, paid.run, paid.stage.as_data(), paid.evidence, record.conditions)
+            asyncio.run_coroutine_threadsafe(record.write(entry), loop).result(_PATIENCE)
+
+        return StageMemory(map(_paid_stage, record.staged.get(id, ())), keep)
+
+    async def recall(self) -> None:
+        """Let the verifier learn from what is on record which test to run first."""
+        recall = getattr(self.backends.verifier, "recall", None)
+        found = [each for each in self.record.found.values() if each.evidence.get("stages")]
+        if recall is not None and found:
+            findings = [Finding(each.verdict, evidence=each.evidence) for each in found]
+            await anyio.to_thread.run_sync(recall, self.problem, findings)
+
+    async def _verdict(self, id: CandidateId, earlier: Earlier) -> Verdict:
         if ("verify", id) not in self.record.tally.parked:
             attempts = ReservedAttempts(self, "verify", (id,))
             try:
-                find = partial(self._finding, id, number)
+                find = partial(self._finding, id, earlier)
                 finding = await self.caller.make(find, attempts, self.backends.verifier)
             except ParkedCall as parked:
                 await self.record.write(Parked("verify", (id,), str(parked)))
@@ -622,20 +670,32 @@ class Executor:
                     conditions=finding.conditions,
                     shared=finding.shared,
                 )
-                settled = attempts.settled(0 if finding.shared else 1, finding.usage)
+                number = 0 if finding.shared else 1
+                failed = number if finding.verdict is Verdict.FAILED else 0
+                settled = attempts.settled(number, finding.usage, failed=failed)
                 await self.record.write(entry, *settled)
                 return finding.verdict
         elif ("verify", id) in self.record.closed:  # the search continues after its end
             await self.record.write(Parked("verify", (id,)))
-        self.caller.complaints.parked()
+        self.caller.complaints.parked(self.record.place)
         with self._outside.wait():
             return (await self.record.arrival(id)).verdict
+
+
+def finding_of(found: Found) -> Finding:
+    """The finding that an entry records."""
+    return Finding(found.verdict, found.reason, found.evidence, found.usage)
+
+
+def _paid_stage(entry: Staged) -> PaidStage:
+    stage = Stage.of(entry.stage) or Stage(entry.run, Verdict.PASSED)
+    return PaidStage(entry.run, stage, entry.evidence)
 
 
 def _made(id: int, draft: Draft, generator: str) -> Made:
     """The entry of a draft. The text of a broken one is in no file."""
     text = "" if draft.broken else draft.text
-    return Made(id, text, draft.logprobs, draft.usage, generator, draft.broken)
+    return Made(id, text, draft.logprobs, draft.usage, generator, draft.broken, draft.log)
 
 
 def _within(draft: Draft, longest: int) -> Draft:
@@ -644,4 +704,4 @@ def _within(draft: Draft, longest: int) -> Draft:
     if draft.broken or size <= longest:
         return draft
     broken = f"{size:,} characters or tokens, and --longest-candidate is {longest:,}"
-    return Draft("", None, draft.usage, broken)
+    return Draft("", None, draft.usage, broken, log=draft.log)

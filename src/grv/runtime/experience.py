@@ -201,7 +201,7 @@ class Experience:
         return HistoryKind.of(about, joined=self._joined) == self._kind
 
     def _remember(self, record: SearchRecord) -> None:
-        past = search_past(record.search, record.scored, record.found)
+        past = search_past(record.search, record)
         self._known[record.search] = past
 
     def _past_of(self, search: str, entries: Sequence[Entry]) -> Past:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..backends.protocols import VERIFIED_FIELDS, verified_part
+from ..backends.protocols import JUDGED, VERIFIED_FIELDS, verified_part
 from ..backends.verifiers.checks import is_published
 from ..backends.verifiers.programs.published import PUBLISHED
 from ..core.errors import LedgerError
@@ -17,6 +17,7 @@ from ..ledger.view import RecordedCandidate
 from .ledger_writer import LedgerWriter
 from .prices import Meter, Prices, meters_of, model_of
 from .record import SearchRecord
+from .stage_columns import NAMES, stage_columns
 
 _ALWAYS = ("problem", "candidate", "passed", "score", "key", "censored")
 _PAID = ("generate_cost", "verify_cost")
@@ -90,7 +91,7 @@ def exported(ledger: TableLedger, prices: Prices | None = None) -> ExportedLog:
     names = [*_ALWAYS, *(_PAID if prices is not None else ())]
     if any("score_second" in row for row in rows):
         names.append("score_second")
-    optional = ("refuted", "shared", "alike", "generator", "labels", *VERIFIED_FIELDS)
+    optional = ("refuted", "shared", "alike", "generator", "labels", *NAMES, *VERIFIED_FIELDS)
     names += [name for name in optional if any(name in row for row in rows)]
     columns = {name: [row.get(name) for row in rows] for name in names}
     refuted = sum("refuted" in row for row in rows)
@@ -136,6 +137,10 @@ def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
             row |= verified_part(candidate.verdict.evidence)
             if candidate.verdict.shared:
                 row["shared"] = True
+            if JUDGED in candidate.verdict.evidence:
+                row["labels"] = JUDGED
+        if candidate.label_from is not None:
+            row |= stage_columns(record, candidate.label_from, meter)
         if prices is not None:
             own = replace(_meter(record, candidate.generator), prices=prices)
             row["generate_cost"] = record.cost_of_generating(own, candidate.id)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from ..core.limits import Limits
-from ..core.values import Costs
+from ..core.values import Cascade, Costs
 from ..options import Family, option
-from ..parsing import parse_budget, parse_concurrency, parse_costs, parse_prices, parse_value
+from ..parsing import parse_budget, parse_concurrency, parse_most, parse_prices, parse_value
 
 _LEAST_SECONDS = 1e-9
 _LONGEST = 1e8
@@ -28,6 +29,8 @@ class Calls(Family):
         >>> grv.runtime.Calls(concurrency=8, call_timeout=60).attempts
         6
     """
+
+    TITLE: ClassVar[str] = "Calls"
 
     concurrency: int | None = option(
         None,
@@ -72,15 +75,19 @@ class Calls(Family):
 class Spending(Family):
     """What things cost, and what may be spent."""
 
+    TITLE: ClassVar[str] = "Money"
+
     costs: Costs = option(
         Costs(),
-        "Cost of generating one candidate, and of verifying one. measured counts real dollars: what"
-        " the server says, or known prices (see --prices). G,V is then the first guess; without it,"
-        " the guess comes from the prices.",
-        metavar="G,V|measured[:G,V]",
+        "Cost of generating one candidate, and of verifying one; F is the cost of a verification"
+        " that fails, if that is less: a suite stops at the first test that fails. The policy"
+        " decides by F. measured counts real dollars: what the server says, or known prices (see"
+        " --prices). G,V,F is then the first guess; without it, the guess comes from the prices.",
+        metavar="G,V[,F]|measured[:G,V[,F]]",
         parse=parse_prices,
         shown="1,10",
         named="generators",
+        essential=True,
     )
     value: float = option(
         _DEFAULT.value,
@@ -94,19 +101,28 @@ class Spending(Family):
         "The highest possible cost of one candidate and of one verification, if costs are measured."
         " By default it is what --max-tokens can cost, if the price is known.",
         metavar="G,V",
-        parse=parse_costs,
+        parse=parse_most,
+    )
+    most_second: float | None = option(
+        None,
+        "The highest possible cost of a second score, if costs are measured. By default it is what"
+        " its model can charge, if the price is known.",
+        metavar="S",
+        least=0,
     )
     budget: float = option(
         _DEFAULT.budget,
         "The most that one problem may cost; 5usd means dollars, with --costs measured.",
         metavar="N",
         parse=parse_budget,
+        essential=True,
     )
     total_budget: float = option(
         math.inf,
         "The most that the whole run may cost; 5usd means dollars, with --costs measured.",
         metavar="N",
         parse=parse_budget,
+        essential=True,
     )
     prices: str | None = option(
         None,
@@ -114,6 +130,12 @@ class Spending(Family):
         " servers say.",
         metavar="FILE",
     )
+
+    def reserved(self, cascade: Cascade | None) -> Cascade | None:
+        """The cascade, with the most that a second score can cost if costs are measured."""
+        if cascade is None or self.most_second is None:
+            return cascade
+        return replace(cascade, cost=self.most_second)
 
     @property
     def at_most(self) -> float:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-from ..ledger.entries import Charged, Entry, Settled
-from .prices import Meter
+from ..ledger.entries import Charged, Entry, Found, Settled
 from .record import SearchRecord
 
 
@@ -36,14 +35,19 @@ class Outside:
                 self._left.close()
 
 
-async def settle_parked(record: SearchRecord, meter: Meter | None, ids: Iterable[int]) -> None:
-    """With measured costs: return what verdicts from outside did not cost of their reserve.
+async def settle_parked(
+    record: SearchRecord, cost_of: Callable[[Found], float], ids: Iterable[int]
+) -> None:
+    """Return what verdicts from outside did not cost of their reserve.
 
     Another process appends the verdict, and knows no prices. So this is done when the verdict is
     used, also in a later process. A correction may cost more than was charged for the verdict.
+
+    Args:
+        record: of the search.
+        cost_of: what the verification cost that gave a verdict.
+        ids: the candidates whose verdicts are used.
     """
-    if meter is None:
-        return
     entries: list[Entry] = []
     for id in ids:
         finding = record.found.get(id)
@@ -53,10 +57,10 @@ async def settle_parked(record: SearchRecord, meter: Meter | None, ids: Iterable
         if id in record.unsettled:
             charged = record.unsettled[id]
         elif settled is not None:
-            charged = meter.cost("verify", settled.usage)
+            charged = cost_of(settled)
         else:
             continue
-        cost = meter.cost("verify", finding.usage)
+        cost = cost_of(finding)
         if cost > charged:
             entries.append(Charged(cost - charged, f"the verdict on candidate {id} from outside"))
         entries.append(Settled("verify", (id,), max(0.0, charged - cost)))

@@ -99,9 +99,10 @@ class SearchRecord(SearchView):
     def costs_of_verifying(self, meter: Meter) -> dict[int, float | None]:
         """For each candidate with a verdict, the measured cost of the verification that gave it."""
         verified = {id: id for id in self.found} | self.verdicts_from()
-        return {id: self._cost_of_verifying(meter, other) for id, other in verified.items()}
+        return {id: self.cost_of_verifying(meter, other) for id, other in verified.items()}
 
-    def _cost_of_verifying(self, meter: Meter, id: int) -> float | None:
+    def cost_of_verifying(self, meter: Meter, id: int) -> float | None:
+        """The measured cost of a candidate's own verification; None if it is unknown."""
         found = self.found.get(id)
         if found is None or found.shared:
             return 0.0
@@ -121,6 +122,11 @@ class SearchRecord(SearchView):
         """The model of a trained score with which the search started; empty if there is none."""
         return "" if self.started is None else self.started.scorer
 
+    @property
+    def shares(self) -> str:
+        """The shares of right candidates with which the search started, as text; empty if none."""
+        return "" if self.started is None else self.started.shares
+
     def begin(self, started: Started) -> None:
         """Start, or restart with other settings. Resuming with equal settings adds no entry."""
         self._told_again = 0
@@ -135,6 +141,12 @@ class SearchRecord(SearchView):
         reason = "the process died before there was a result"
         dead = self.tally.in_flight - self.tally.in_batch
         return [Settled(call, (id,), 0.0, reason) for call, id in sorted(dead)]
+
+    @property
+    def place(self) -> str:
+        """Where the ledger is, as commands name it; LEDGER if it has no place."""
+        ledger = None if self._writer is None else self._writer.ledger
+        return getattr(ledger, "path", "LEDGER")
 
     def note(self, *entries: Entry) -> None:
         """Add entries that charge nothing; they are written before the next ones."""

@@ -74,7 +74,7 @@ Scoring = Scorer | Callable[[Problem, str], Given | Awaitable[Given]]
 Verifying = Verifier | Callable[[Problem, str], Answer | Awaitable[Answer]]
 
 GivenScorer = Scoring | Literal["auto"]
-GivenCosts = Costs | tuple[float, float] | str
+GivenCosts = Costs | tuple[float, float] | tuple[float, float, float] | str
 GivenPolicy = Policy | str
 GivenProblems = Iterable[Problem | str] | AsyncIterable[Problem | str]
 
@@ -99,7 +99,8 @@ class SolveOptions(TypedDict, total=False):
             Drafts that its method `refutation` refutes, if it has one, are not verified. Required.
         policy: decides what to do next: a policy or its specification; by default
             `grv.policies.DEFAULT`. `learning` learns from the searches that the ledger has.
-        costs: the price list that the policy plans with: `grv.Costs(1, 10)`, `(1, 10)` or "1,10".
+        costs: the price list that the policy plans with: `grv.Costs(1, 10)`, `(1, 10)` or "1,10";
+            with the price of a verification that fails, `grv.Costs(1, 10, failure=2)`, "1,10,2".
             By default a verification costs as much as ten candidates.
         budget: the highest cost allowed per problem, in the unit of the costs.
         total_budget: the highest cost allowed for all problems together.

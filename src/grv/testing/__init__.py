@@ -23,6 +23,8 @@ from .worlds import (
 )
 
 if TYPE_CHECKING:
+    from .agents import AgentStep as AgentStep
+    from .agents import ScriptedAgent as ScriptedAgent
     from .batch_servers import FakeAnthropicBatches as FakeAnthropicBatches
     from .batch_servers import FakeOpenaiBatches as FakeOpenaiBatches
     from .contracts import PolicyContract as PolicyContract
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from .fakes import ScriptedGenerator as ScriptedGenerator
     from .fakes import TableScorer as TableScorer
     from .fakes import TableVerifier as TableVerifier
+    from .judges import gullible_judge as gullible_judge
     from .lean import FakeLean as FakeLean
     from .lean import LeanAnswer as LeanAnswer
     from .servers import FakeAnthropic as FakeAnthropic
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
 # Loaded at first use: the contracts need pytest and hypothesis.
 _HOMES = {
+    "AgentStep": "agents",
     "FakeAnthropic": "servers",
     "FakeAnthropicBatches": "batch_servers",
     "FakeGemini": "servers",
@@ -55,12 +59,15 @@ _HOMES = {
     "LedgerContract": "contracts_ledger",
     "PolicyContract": "contracts",
     "ScorerContract": "contracts_backends",
+    "ScriptedAgent": "agents",
     "ScriptedGenerator": "fakes",
     "TableScorer": "fakes",
     "TableVerifier": "fakes",
+    "gullible_judge": "judges",
 }
 
 __all__ = [
+    "AgentStep",
     "FakeAnthropic",
     "FakeAnthropicBatches",
     "FakeGemini",
@@ -75,6 +82,7 @@ __all__ = [
     "PolicyContract",
     "ScorerContract",
     "Scripted",
+    "ScriptedAgent",
     "ScriptedGenerator",
     "TableScorer",
     "TableVerifier",
@@ -84,6 +92,7 @@ __all__ = [
     "drive",
     "empty",
     "flat",
+    "gullible_judge",
     "inverted",
     "labelled",
     "needle",

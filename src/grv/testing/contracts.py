@@ -135,7 +135,9 @@ class PolicyContract:
         asked = len(verified(search))
         refuted = sum(batch.keys.count(REFUTED) for batch in batches(search))
         unneeded = generated - len(search.pool)
-        bill = Bill(generated, asked, costs.of(generated, asked), 0, refuted, unneeded)
+        verdicts = [world.verdicts[id] for id in verified(search)]
+        total = costs.of(generated, asked, verdicts.count(Verdict.FAILED))
+        bill = Bill(generated, asked, total, 0, refuted, unneeded)
         assert search.bill == bill
         assert search.bill.total <= limits.budget
 
@@ -145,6 +147,7 @@ class PolicyContract:
     ) -> None:
         """If the end of the world is not reached: with less money, fewer are requested.
 
+        A verification that fails may cost less than was reserved for it. The budget covers this.
         And if the last action verifies: candidates are generated only with money to verify one,
         also if all of them turn out to be refuted. A search that looks ahead may generate fewer
         of those; it finds the same answer.
@@ -155,8 +158,9 @@ class PolicyContract:
         verifies = isinstance(last, Verify) and not last.meanwhile
         requested = [turn.action.n for turn in free.trace if isinstance(turn.action, Generate)]
         if sum(requested) == free.bill.generated and verifies:
+            budget = _reserved(free)
             bounded = run(
-                self.policy, costs, world, Limits(width=width, budget=free.bill.total, pace=_APART)
+                self.policy, costs, world, Limits(width=width, budget=budget, pace=_APART)
             )
             if width is None or width == 1:
                 assert bounded.outcome == free.outcome
@@ -178,11 +182,12 @@ class PolicyContract:
             checks = len(action.ids) if isinstance(action, Verify) else 0
             if made:
                 bill = search.bill
-                assert costs.of(bill.generated + made, bill.verified + checks + 1) <= limit
+                after = costs.of(bill.generated + made, bill.verified + checks + 1, search.failed)
+                assert after <= limit
             search.tell(world.event(action, seen=search.arrived))
         if action.reason is Reason.OUT_OF_BUDGET or action.why:
             bill = search.bill
-            one_more = costs.of(bill.generated, bill.verified + 1)
+            one_more = costs.of(bill.generated, bill.verified + 1, search.failed)
             assert one_more > limit or not search.pool.waiting
 
     @_property(worlds(), price_lists(), limits())
@@ -229,8 +234,10 @@ class PolicyContract:
         free = run(self.policy, costs, world, Limits(width=width, pace=_APART))
         bounded = run(self.policy, costs, world, Limits(width=width, value=value, pace=_APART))
         assert bounded.bill.total <= value
-        # A step that the value shortens may miss the end of the generator.
-        if _outcome(free).solved and free.bill.total <= value and not free.pool.exhausted:
+        # A step that the value shortens may miss the end of the generator. Until their verdicts are
+        # known, verifications in flight together count as if all of them passed.
+        needed = free.bill.total if width == 1 else _reserved(free)
+        if _outcome(free).solved and needed <= value and not free.pool.exhausted:
             assert bounded.outcome == free.outcome
         # The converse is not promised: if the value lets `fixed` generate fewer candidates, it
         # verifies others, and may pass only then.
@@ -352,6 +359,22 @@ class PolicyContract:
 def _outcome(search: Search) -> Outcome:
     assert search.outcome is not None
     return search.outcome
+
+
+def _reserved(search: Search) -> float:
+    """The budget that just covers a search: what a verification may cost, until it has failed."""
+    costs = search.costs
+    if not costs.has_failure:
+        return search.bill.total
+    most = 0.0
+    failed = asked = made = 0
+    for turn in search.trace:
+        if isinstance(turn.event, Verified):
+            asked += len(turn.event.verdicts)
+            most = max(most, costs.of(made, asked, failed))
+            failed += list(turn.event.verdicts.values()).count(Verdict.FAILED)
+        made += sum(len(batch.scores) for batch in arrivals(turn.event))
+    return most
 
 
 def _actions(search: Search) -> list[Task]:

@@ -1176,6 +1176,10 @@ class _Server(ThreadingHTTPServer):
 def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
     class FakeHandler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # A response is sent at once: in two parts, the second would wait for the client's system
+        # to acknowledge the first, which takes 40 ms.
+        wbufsize = -1
+        disable_nagle_algorithm = True
 
         def do_POST(self) -> None:  # the name that http.server calls
             self._answer("POST")

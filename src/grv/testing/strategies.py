@@ -64,7 +64,10 @@ def _candidates(
 
 
 def price_lists() -> st.SearchStrategy[Costs]:
-    """Price lists of very different ratios; some prices have no exact binary form."""
+    """Price lists of very different ratios; some prices have no exact binary form.
+
+    In some of them a verification that fails costs less than one that passes.
+    """
     return st.sampled_from(
         [
             Costs(generate=1, verify=10),
@@ -73,6 +76,8 @@ def price_lists() -> st.SearchStrategy[Costs]:
             Costs(generate=3, verify=0.1, score=0.3),
             Costs(generate=1, verify=100),
             Costs(generate=1e-9, verify=1e9),
+            Costs(generate=1, verify=10, failure=3),
+            Costs(generate=0.1, verify=0.7, failure=0.3, score=0.2),
         ]
     )
 
@@ -85,7 +90,9 @@ def widths() -> st.SearchStrategy[int | None]:
 def paces() -> st.SearchStrategy[Pace]:
     """How far a search looks ahead, if its width is above 1."""
     timed = Pace(wait_price=1.0, latency=Latency(5, 30))
-    return st.sampled_from([Pace(overlap=False), Pace(), Pace(ramp=False), timed])
+    return st.sampled_from(
+        [Pace(overlap=False), Pace(), Pace(ramp=False), Pace(random_phase=True), timed]
+    )
 
 
 def budgets() -> st.SearchStrategy[float]:

@@ -62,11 +62,14 @@ def available(n: int, keys: NDArray[np.int32] | None = None) -> NDArray[np.int32
 
 
 def cheapest_pair(least: NDArray[np.int32], costs: Costs) -> Pair | None:
-    """The paper's SampleAware: the cheapest sufficient pair; on ties, the smaller `m`."""
+    """The paper's SampleAware: the cheapest sufficient pair; on ties, the smaller `m`.
+
+    One verification of a pair passes, the others fail. So the failure's price decides.
+    """
     enough = np.flatnonzero(least <= np.arange(1, len(least) + 1))
     if not len(enough):
         return None
-    prices = (enough + 1) * costs.candidate + least[enough] * costs.verify
+    prices = (enough + 1) * costs.candidate + least[enough] * costs.failure
     at = int(enough[np.argmin(prices)])
     return Pair(at + 1, int(least[at]))
 

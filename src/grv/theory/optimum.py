@@ -98,16 +98,27 @@ class Tail(NamedTuple):
     s: float
 
 
+def mean_price(chance: float, costs: Costs) -> float:
+    """The expected cost of one verification that passes with this chance."""
+    return costs.failure + chance * (costs.verify - costs.failure)
+
+
 def rule_cost(q: float, s: float, costs: Costs) -> float:
     """The cost of a rule that verifies each new candidate with probability q (Lemma C.1).
 
     A candidate is verified and passes with probability s. The rule continues until one has passed.
+    It pays for (1 - s) / s candidates that do not pass and for one that does. With a price c_fail
+    of failures, this is `(c_rew + c_fail q) / s + (c_ver - c_fail)`.
     """
-    return (costs.candidate + costs.verify * q) / s if s else math.inf
+    planned = (costs.candidate + costs.failure * q) / s if s else math.inf
+    return planned + (costs.verify - costs.failure)
 
 
 def optimum(law: Law, costs: Costs) -> Optimum:
     """Theorem 3.2: tau* solves `c_ver E[(h(R) - tau)+] = tau c_rew`, and J* = c_ver / tau*.
+
+    If failures have a price of their own, it takes the place of c_ver in both, and J* is higher by
+    the difference (docs/theory/failure-price.md).
 
     For a discrete law J* is the minimum of `(c_rew + c_ver q) / s` over the sets of atoms with the
     largest h, where q is the probability of the set and s that of being in it and passing: this is
@@ -115,13 +126,14 @@ def optimum(law: Law, costs: Costs) -> Optimum:
     candidate and a verification, so J* >= c_rew + c_ver and tau* < 1.
     """
     atoms = sorted(zip(law.passes, law.masses, strict=True), reverse=True)
+    planning = costs.planning
     q = s = 0.0
     cost = math.inf
     for passes, mass in atoms:
         q += mass
         s += mass * passes
-        cost = min(cost, rule_cost(q, s, costs))
-    return Optimum(costs.verify / cost, cost)
+        cost = min(cost, rule_cost(q, s, planning))
+    return Optimum(costs.failure / cost, cost + (costs.verify - costs.failure))
 
 
 def tail(law: Law, t: float) -> Tail:
@@ -133,7 +145,10 @@ def tail(law: Law, t: float) -> Tail:
 
 
 def threshold_cost(law: Law, t: float, costs: Costs) -> float:
-    """J_t = (c_rew + c_ver q_t) / s_t, the cost of verifying all candidates that score >= t."""
+    """J_t = (c_rew + c_ver q_t) / s_t, the cost of verifying all candidates that score >= t.
+
+    With a price of failures, see `rule_cost`.
+    """
     return rule_cost(*tail(law, t), costs)
 
 

@@ -47,12 +47,19 @@ class PairTable:
         return np.tril(rates, rows.start or 0)
 
     def prices(self, costs: Costs, rows: slice = _ALL) -> NDArray[np.float64]:
-        """`[m - 1, k - 1]`: the mean cost of each pair."""
+        """`[m - 1, k - 1]`: the mean cost of each pair.
+
+        If failures have a price of their own, one verification of a solved trial has passed, and
+        others that were paid for with it count as failed.
+        """
         # [m - 1, j]: the trials with over j checks
         more = self.trials - np.cumsum(self._paid[rows], axis=1)
         verified = np.cumsum(more[:, : self.size], axis=1) / max(self.trials, 1)
         m = np.arange(1, self.size + 1)[rows, None]
-        return m * costs.candidate + verified * costs.verify
+        prices = m * costs.candidate + verified * costs.failure
+        if not costs.has_failure:
+            return prices
+        return np.asarray(prices + (costs.verify - costs.failure) * self.solved(rows))
 
     def best_within(self, budget: float, costs: Costs) -> Pair | None:
         """The pair with the most success and a mean cost within budget; then least m, least k."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+
+import numpy as np
 import pytest
 
 from grv.comparing.compare import compare
@@ -61,6 +64,44 @@ def test_measured_costs_are_those_of_compare() -> None:
         make_report([ReportSource("x", log=OTHER)], asked)
     with pytest.raises(UsageError, match="given twice"):
         ReportRequest(costs=(None, Measured(1, 10)))
+
+
+def test_it_says_which_prices_to_give_if_failures_are_cheaper() -> None:
+    def notes(fail: float, right: float) -> str:
+        problems = tuple(
+            dataclasses.replace(
+                each,
+                generate_costs=np.full(len(each), 0.5),
+                verify_costs=np.where(each.passed, right, fail),
+            )
+            for each in OTHER.problems[:3]
+        )
+        asked = ReportRequest(policies=("verify-all",), orders=1)
+        made = make_report([ReportSource("x", log=Log(problems))], asked)
+        return " ".join(made["summary"].notes)
+
+    cheap = notes(2.0, 20.0)
+    assert "that passed cost 20, and one that failed 2" in cheap
+    assert "give --costs 0.5,20,2." in cheap
+    assert "give --costs 0.5,30." in notes(30.0, 20.0)
+    plain = make_report(
+        [ReportSource("x", log=OTHER)], ReportRequest(policies=("verify-all",), orders=1)
+    )
+    assert "a verification that passed" not in " ".join(plain["summary"].notes)
+
+
+@pytest.mark.slow
+def test_a_report_shows_a_price_of_failures() -> None:
+    costs = Costs(1, 10, failure=2)
+    asked = ReportRequest(costs=(costs, Costs(1, 10)), policies=FEW, orders=2, many_orders=2)
+    made = make_report([ReportSource("x", log=Log(OTHER.problems[:4]))], asked)
+    saved = compare(FEW, Log(OTHER.problems[:4]), costs, orders=2).rows
+    summary = made["summary"].only(costs="1,10,2")
+    assert summary.column("cost") == [row.cost for row in saved]
+    cheaper = made["cheaper_verifier"].only(costs="1,10,2", price=0.1).records()
+    least = {row.policy: row.cost for row in saved}
+    assert cheaper
+    assert all(float(row["cost"] or 0) < least[str(row["policy"])] for row in cheaper)
 
 
 def test_missing_ratios_are_explained() -> None:

@@ -31,8 +31,10 @@ class Command:
 COMMANDS: Mapping[str, Command] = {
     "demo": Command("demo:demo", "Watch a small language model solve a dozen problems."),
     "solve": Command("solve:solve", "Find a verified answer to each problem, live."),
+    "attempt": Command("attempt:attempt", "Have coding agents try a task until its tests pass."),
     "collect": Command("collect:collect", "Make a log of candidates, scores and verdicts, live."),
     "serve": Command("serve:serve", "Serve verified completions to every OpenAI client."),
+    "mcp": Command("mcp:mcp", "Give agents verdicts and verified answers, as tools of MCP."),
     "dashboard": Command("dashboard:dashboard", "Watch a ledger in a browser."),
     "review": Command("review:review", "Give verdicts on candidates that wait for a person."),
     "runs": Command("runs:runs", "Read a ledger of live runs."),
@@ -49,4 +51,12 @@ COMMANDS: Mapping[str, Command] = {
     "verify": Command("verify:verify", "Give every candidate of a file its verdict."),
     "calibrate": Command("calibrate:calibrate", "Measure how often a check errs."),
     "doctor": Command("doctor:doctor", "Try the sandbox: attacks must fail."),
+}
+
+# How `grv --help` lists them.
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Start here": ("demo", "solve", "compare", "doctor"),
+    "Run": ("attempt", "serve", "mcp", "collect", "verify", "calibrate", "problems"),
+    "Look": ("dashboard", "review", "runs", "report"),
+    "Study": ("convert", "learn", "oracle", "simulate", "shells", "star", "theory"),
 }

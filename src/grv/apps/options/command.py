@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import typer
+import typer.core
 
 from ...core.errors import UsageError
 from ...options import Family, Option, did_you_mean, fill, is_family, make_option, options_of
-from ...own_code import allow, named_in
+from ...own_code import allow, is_command, named_in
 from .all_commands import COMMANDS
 from .job import ALLOW, RUNS, Table, read_job, runs_of
 
@@ -55,6 +56,28 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
 
 _Argument = type(typer.Argument(None))
+_ESSENTIAL = "Essential"
+_OTHERS = "Options"
+_FIRST = ("Arguments", _ESSENTIAL, _OTHERS)  # sections; the others follow in any order
+
+
+class Sections(typer.core.TyperCommand):
+    """A command whose help lists the options in sections."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, the essential options, those of no family, and each family."""
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in _FIRST}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                section = getattr(parameter, "rich_help_panel", None) or _OTHERS
+                sections.setdefault(section, []).append(record)
+        if not sections[_ESSENTIAL]:  # a list that is not divided needs no such word
+            del sections[_ESSENTIAL]
+        for name, rows in sections.items():
+            if rows:
+                with formatter.section(name):
+                    formatter.write_dl(rows)
 
 
 def arguments_of(function: Callable[..., None], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,9 +172,10 @@ class _Shape:
         for name, value in values.items():
             texts = getattr(value, "specs", value if isinstance(value, tuple) else (value,))
             for text in texts if self.known[name].info.code else ():
-                if job is not None and named_in(text) and not (flags or {}).get(ALLOW):
+                runs = "a program" if is_command(text) else "code" if named_in(text) else ""
+                if job is not None and runs and not (flags or {}).get(ALLOW):
                     raise UsageError(
-                        f"{job}: {self.known[name].job_name} names code, {text}, which runs with"
+                        f"{job}: {self.known[name].job_name} names {runs}, {text}, which runs with"
                         " your rights; if you trust it, give --allow-commands on the command line"
                     )
                 allow(text)
@@ -189,6 +213,7 @@ def _parameter(option: Option, *, many: bool = False) -> inspect.Parameter:
     """The parameter from which typer makes a flag or an argument."""
     info = option.info
     more: dict[str, Any] = {"help": info.help + _default(option), "show_default": False}
+    more["rich_help_panel"] = _section(option)
     kind: Any = bool if option.kind is bool else str
     if kind is str:
         more["metavar"] = option.metavar
@@ -202,6 +227,14 @@ def _parameter(option: Option, *, many: bool = False) -> inspect.Parameter:
     return inspect.Parameter(
         option.name, inspect.Parameter.KEYWORD_ONLY, default=made, annotation=kind | None
     )
+
+
+def _section(option: Option) -> str:
+    """Where the help of a command lists an option."""
+    if option.info.argument:
+        return "Arguments"
+    is_first = option.info.essential or option.required
+    return _ESSENTIAL if is_first else option.title or _OTHERS
 
 
 def _flags(option: Option) -> tuple[str, ...]:

@@ -9,15 +9,20 @@ from collections.abc import Callable, Iterable
 
 from ...core.errors import installing
 from ..sandbox.isolation.seccomp import NOT_YET_RUN
-from ..sandbox.limits import Isolation
+from ..sandbox.limits import CONTAINERS, Isolation
 from ..verifiers.languages.toolchains import Toolchain, installed
 from ..verifiers.pool import CheckVerifier
 from ..verifiers.proofs import provers
-from . import suite
+from ..verifiers.repo import containers
+from . import judging, repositories, suite
 
 
 def examine(
-    isolation: Isolation, workers: int | None, tell: Callable[[str], None], verbose: bool
+    isolation: Isolation,
+    workers: int | None,
+    tell: Callable[[str], None],
+    verbose: bool,
+    image: str = "",
 ) -> bool:
     """Run right programs and attacks; whether all is well.
 
@@ -26,6 +31,7 @@ def examine(
         workers: programs that run at once; None is one per processor.
         tell: reports one line.
         verbose: whether to report each program.
+        image: an image in which attacks by changes to repositories are tried too.
 
     Raises:
         UsageError: this machine lacks the isolation.
@@ -52,13 +58,44 @@ def examine(
         trials = suite.run_tool_attacks(verifier, around)
         name = "attacks by programs in other languages that are held"
         held = _reported(name, trials, tell, verbose) and held
+        held = _try_repositories(verifier, around, tell, verbose, isolation, image) and held
         damage = around.damage()
         folders = verifier.folders()
         verifier.close()
         damage += [f"left behind: {thing}" for thing in suite.left_behind(folders)]
     for line in damage:
         tell(f"DAMAGE {line}")
-    return right and held and not damage
+    well = [judging.escapes(attack) for attack in judging.ATTACKS]
+    for attack, reason in zip(judging.ATTACKS, well, strict=True):
+        if verbose or reason:
+            tell(f"  {'BAD ' if reason else 'ok  '}{attack.name} (judge): {reason or 'held'}")
+    tell(f"{well.count('')} of {len(well)} attacks on judges that stay in their place")
+    return right and held and not damage and not any(well)
+
+
+def _try_repositories(
+    verifier: CheckVerifier,
+    around: suite.Surroundings,
+    tell: Callable[[str], None],
+    verbose: bool,
+    isolation: Isolation,
+    image: str,
+) -> bool:
+    """Try changes to a repository in the jail, and in a container if an image is given."""
+    if problem := repositories.why_not():
+        tell(f"  changes to repositories: not tried here: {problem}")
+        return True
+    trials = suite.run_repository_attacks(verifier, around)
+    held = _reported("changes to a repository that are judged right", trials, tell, verbose)
+    for kind in CONTAINERS:
+        if kind is isolation and image:
+            trials = suite.run_repository_attacks(verifier, around, image)
+            what = f"changes to a repository that are judged right in {kind.value}"
+            held = _reported(what, trials, tell, verbose) and held
+            continue
+        problem = containers.why_not(kind) or f"give --isolation {kind.value} --image IMAGE"
+        tell(f"  containers by {kind.value}: not tried here: {problem}")
+    return held
 
 
 def _tell_tools(tell: Callable[[str], None]) -> None:

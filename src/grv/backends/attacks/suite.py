@@ -31,6 +31,7 @@ from . import (
     native,
     proofs,
     prying,
+    repositories,
     right_programs,
     tools,
 )
@@ -178,6 +179,23 @@ def run_tool_attacks(verifier: CheckVerifier, around: Surroundings) -> Iterator[
     for (name, attack), judged in verifier.find_all(jobs):
         good = held(attack, judged.finding) and not quotes(judged.finding, around.secret)
         yield Trial(name, good, judged.finding)
+
+
+def run_repository_attacks(
+    verifier: CheckVerifier, around: Surroundings, image: str = ""
+) -> Iterator[Trial]:
+    """A right change to a repository, which must pass, and hostile ones, in a jail or an image."""
+    if verifier.in_force.level is Isolation.UNSAFE:
+        raise UsageError("attacks do not run without a jail: they would damage this machine")
+    jobs = (
+        (attack, problem, around.fill(text))
+        for attack, problem, text in repositories.trials(repositories.make_repository(), image)
+    )
+    for attack, judged in verifier.find_all(jobs):
+        finding = judged.finding
+        name = "a right change" if attack is None else attack.name
+        wanted = Verdict.PASSED if attack is None else Verdict.FAILED
+        yield Trial(f"{name} (repo)", finding.verdict is wanted, finding)
 
 
 def run_right_programs(verifier: CheckVerifier) -> Iterator[Trial]:

@@ -22,6 +22,7 @@ from ..protocols import Finding, Problem
 from ..sandbox.limits import InForce, Isolation, RunLimits
 from ..verifiers.checks import Check, kinds_in
 from ..verifiers.engine import CALLED_OFF, Job, LocalEngine
+from ..verifiers.suite import TestOrder
 from .connection import connected
 from .node_pool import NodeRequest, NodeSettings
 from .nodes import Node, NodeLost, Nodes, none_usable
@@ -57,6 +58,7 @@ class RayEngine:
         isolation: how strictly programs are confined. Nodes that cannot do it are not used.
         limits: the limits of programs whose check sets none.
         attempts: the number of attempts until a verdict is broken. A lost node is not an attempt.
+        order_tests: in which order the tests of a check run; each node learns its own.
         tell: reports one line: a node that is lost or not used. By default to standard error.
 
     Raises:
@@ -70,10 +72,13 @@ class RayEngine:
         isolation: Isolation = Isolation.JAIL,
         limits: RunLimits | None = None,
         attempts: int = 3,
+        order_tests: TestOrder = TestOrder.LEARNED,
         tell: Callable[[str], None] | None = None,
     ) -> None:
-        settings = NodeSettings(isolation, limits or RunLimits(), attempts, os.getcwd())
-        self.isolation = isolation
+        settings = NodeSettings(
+            isolation, limits or RunLimits(), attempts, os.getcwd(), order_tests
+        )
+        self.isolation = isolation.of_processes
         self._numbers = itertools.count()
         self._here = LocalEngine(processors(), isolation, attempts)
         with contextlib.ExitStack() as opening:
@@ -98,13 +103,13 @@ class RayEngine:
         """The number of requests that may be in flight."""
         return min(_MOST_SLOTS, max(1, sum(node.slots for node in self._nodes.ready)))
 
-    def judge(self, job: Job, problem: Problem, check: Check, text: str) -> Finding:
-        """The finding on a text, from any node."""
-        if kinds_in(problem.check) & {"http", "human"}:
-            return self._here.judge(job, problem, check, text)
+    def judge(self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0) -> Finding:
+        """The finding on a text, from any node; what calls a server is called from here."""
+        if kinds_in(problem.check) & {"http", "human", "judge"}:
+            return self._here.judge(job, problem, check, text, seed)
         name = checksum(f"{check.digest} {problem.id} {problem.prompt}")
         for _ in range(_MOST_LOST):
-            request = NodeRequest(next(self._numbers), name, text, problem)
+            request = NodeRequest(next(self._numbers), name, text, problem, seed)
             with contextlib.suppress(NodeLost), self._nodes.node(job) as node:
                 if node is None:
                     return CALLED_OFF

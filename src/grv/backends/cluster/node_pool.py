@@ -21,6 +21,7 @@ from ..sandbox.run import SandboxDied
 from ..sandbox.worker import sweep
 from ..verifiers.checks import Check, parse_check
 from ..verifiers.engine import Job, LocalEngine, fault
+from ..verifiers.suite import TestOrder
 
 KEPT = 256  # problems that a node keeps, so that a check is sent to it once
 
@@ -33,6 +34,7 @@ class NodeSettings:
     limits: RunLimits = RunLimits()  # noqa: RUF009 (a frozen value)
     attempts: int = 3
     folder: str = ""  # the current directory, if the node has it
+    order_tests: TestOrder = TestOrder.LEARNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +55,14 @@ class NodeRequest:
         check: the checksum of the problem's check, under which the node keeps the problem.
         text: the candidate.
         problem: None if the node should have it.
+        seed: that of the first run.
     """
 
     number: int
     check: str
     text: str
     problem: Problem | None = None
+    seed: int = 0
 
     @property
     def seal(self) -> tuple[int, str, str]:
@@ -118,7 +122,8 @@ class NodePool:
         """Verify one candidate."""
         seal = request.seal
         if request.problem is not None:
-            check = parse_check(request.problem, self._settings.limits)
+            settings = self._settings
+            check = parse_check(request.problem, settings.limits, settings.order_tests)
             self._problems[request.check] = request.problem, check
             if len(self._problems) > KEPT:
                 self._problems.popitem(last=False)
@@ -127,7 +132,7 @@ class NodePool:
             return NodeReply(seal)
         job = self._jobs[request.number] = Job()
         loop = asyncio.get_running_loop()
-        work = partial(self._engine.judge, job, *kept, request.text)
+        work = partial(self._engine.judge, job, *kept, request.text, request.seed)
         try:
             return NodeReply(seal, await loop.run_in_executor(self._threads, work))
         except (UsageError, BackendError) as exc:

@@ -130,6 +130,41 @@ def _embedded_chat(argument: str, options: GeneratorOptions) -> Generator:
     return _embedded(argument, options, name="embedded-chat")
 
 
+def _command(argument: str, options: GeneratorOptions) -> Generator:
+    _refuse_address(f"command:{argument}", options)
+    from .command import Agent, CommandGenerator
+
+    return CommandGenerator(Agent.of_command(argument))
+
+
+def _agent(argument: str, options: GeneratorOptions) -> Generator:
+    _refuse_address(f"agent:{argument}", options)
+    from .command import Agent, CommandGenerator
+    from .recipes import recipe_named
+
+    name, _, model = argument.partition(":")
+    return CommandGenerator(Agent.of_recipe(recipe_named(name), model))
+
+
+def _harbor(argument: str, options: GeneratorOptions) -> Generator:
+    _refuse_address(f"harbor:{argument}", options)
+    from .harbor import HarborGenerator
+
+    return HarborGenerator(argument)
+
+
+def _none(argument: str, options: GeneratorOptions) -> Generator:
+    _refuse_address("none", options)
+    from .no_candidates import NoCandidates
+
+    return NoCandidates()
+
+
+def _refuse_address(spec: str, options: GeneratorOptions) -> None:
+    if options.base_url is not None:
+        raise UsageError(f"{spec} is a program and has no base URL; did you mean openai:...?")
+
+
 # By name, in the order of the help.
 GENERATORS = table(
     __name__,
@@ -167,5 +202,17 @@ GENERATORS = table(
         GeneratorEntry(
             "embedded-chat", "the same, with the prompt as a user's message", _embedded_chat
         ),
+        GeneratorEntry(
+            "command:PROGRAM",
+            "a program of your own, which runs with your rights: its output, or its diff",
+            _command,
+        ),
+        GeneratorEntry(
+            "agent:NAME[:MODEL]", "a coding agent by its recipe: claude, codex and others", _agent
+        ),
+        GeneratorEntry(
+            "harbor:AGENT[:MODEL]", "an agent of Harbor, for checks of kind harbor", _harbor
+        ),
+        GeneratorEntry("none", "no candidates, for grv mcp that only verifies", _none),
     ],
 )

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.errors import UsageError
 from ...options import Family, option
@@ -37,6 +37,8 @@ class Sampling(Family):
         >>> grv.generators.Sampling(temperature=0.8, max_tokens=500).max_tokens
         500
     """
+
+    TITLE: ClassVar[str] = "Sampling"
 
     temperature: float = option(
         0.7, "Randomness of the tokens; 0 always takes the likeliest.", least=0, most=100

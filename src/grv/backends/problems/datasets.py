@@ -16,7 +16,7 @@ from ...core.errors import UsageError
 from ...text import checksum
 from ..protocols import Problem
 from ..verifiers.checks import parse_check
-from . import contests, lean, multipl_e, nemo_gym, promptfoo, queries, verl
+from . import contests, harbor, lean, multipl_e, nemo_gym, promptfoo, queries, swe_bench, verl
 from .prompts import filled
 from .reading import read_records
 from .records import (
@@ -108,6 +108,8 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "lean": Format(lean.lean),
         "promptfoo": Format(promptfoo.promptfoo, promptfoo.promptfoo_records),
         "nemo-gym": Format(nemo_gym.nemo_gym),
+        "harbor": Format(harbor.harbor, harbor.harbor_tasks),
+        "swe-bench": Format(swe_bench.swe_bench),
     }
 )
 
@@ -122,6 +124,7 @@ def read_dataset(
     databases: str | None = None,
     time_factor: float = 1.0,
     partial: bool = False,
+    repositories: str | None = None,
     largest: int = LARGEST,
 ) -> Iterator[Converted | Skipped]:
     """The problems of a dataset's files. An error names the line; a problem may occur only once.
@@ -135,13 +138,14 @@ def read_dataset(
         databases: the folder of the databases; None looks beside the file.
         time_factor: what the time limits of a dataset are multiplied by.
         partial: whether a promptfoo test is converted without the assertions that cannot be.
+        repositories: the folder of clones of repositories; None is "repositories".
         largest: how many bytes the tests of a record may unpack to.
     """
     if prompt is not None and "{question}" not in prompt and "{code}" not in prompt:
         raise UsageError("the prompt must contain {question} or {code}")
     if language not in LANGUAGES:
         raise UsageError(f"--language {language}: give one of {', '.join(LANGUAGES)}")
-    wanted = Wanted(prompt, match, language, databases, time_factor, partial, largest)
+    wanted = Wanted(prompt, match, language, databases, time_factor, partial, repositories, largest)
     seen = _Seen(FORMATS[name].repeats)
     sources = _sources(paths)
     for path in paths:

@@ -60,6 +60,7 @@ class Wanted:
         databases: the folder of the databases; None looks beside the file.
         time_factor: what the time limits of a dataset are multiplied by.
         partial: whether a promptfoo test is converted without the assertions that cannot be.
+        repositories: the folder of clones of repositories; None is "repositories".
         largest: how many bytes the tests of a record may unpack to.
     """
 
@@ -69,6 +70,7 @@ class Wanted:
     databases: str | None = None
     time_factor: float = 1.0
     partial: bool = False
+    repositories: str | None = None
     largest: int = LARGEST
 
 

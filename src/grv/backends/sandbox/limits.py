@@ -18,6 +18,18 @@ class Isolation(enum.Enum):
     STRICT = "strict"  # the jail, plus namespaces for user, pid, net, ipc, uts and mount
     JAIL = "jail"  # Landlock, seccomp, no capabilities, limits; namespaces if the kernel allows
     UNSAFE = "unsafe"  # resource limits only: the candidate has the user's own rights
+    # The jail; and containers for checks that name an image.
+    PODMAN = "podman"
+    DOCKER = "docker"
+    GVISOR = "gvisor"
+
+    @property
+    def of_processes(self) -> Isolation:
+        """How processes outside of containers are isolated."""
+        return Isolation.JAIL if self in CONTAINERS else self
+
+
+CONTAINERS = (Isolation.PODMAN, Isolation.DOCKER, Isolation.GVISOR)
 
 
 NEEDED = ("landlock", "seccomp", "capabilities dropped")  # for the jail

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .isolation.tool_jail import BUILT, WORK
+from .isolation.tool_jail import BUILT, GRANTED, WORK
 from .limits import NEEDED, Isolation, RunLimits
 from .run import Run, SandboxDied
 from .start import LOCALE
@@ -24,10 +24,15 @@ class Grants:
     Attributes:
         readable: files and folders that they read.
         executable: files and folders that they read and start as programs.
+        writable: folders that they read and write. How much they write there is looked at twice a
+            second.
+
+    A path may be `{work}`.
     """
 
     readable: tuple[str, ...] = ()
     executable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +42,16 @@ class Step:
     Attributes:
         argv: the path of the program and its arguments. `{built}` and `{work}` become the folders.
         grants: what it may use.
-        environment: variables in addition to the fixed ones.
+        environment: variables in addition to the fixed ones; `{work}` as in arguments.
         starts: names of files in `built` that it starts.
+        folder: where it starts; "" for the folder of its files.
     """
 
     argv: tuple[str, ...]
     grants: Grants = Grants()
     environment: Mapping[str, str] = field(default_factory=dict)
     starts: tuple[str, ...] = ()
+    folder: str = ""
 
     def with_arguments(self, *more: str) -> Step:
         """The same with further arguments."""
@@ -107,11 +114,12 @@ class ToolWorker(Worker):
         order = {
             "argv": self._filled(step.argv),
             "files": dict(files or {}),
-            "environment": ENVIRONMENT | dict(step.environment),
+            "environment": ENVIRONMENT | self._filled_values(step.environment),
             "joins": joins,
+            "folder": step.folder,
         }
         more = {"clears": clears, "starts": list(step.starts)}
-        more |= {name: list(getattr(step.grants, name)) for name in ("readable", "executable")}
+        more |= {name: self._filled(getattr(step.grants, name)) for name in GRANTED}
         if clears:
             self.has_built = ""
         with self.run(mode, limits, stdin=stdin, capture=True, first=order, more=more) as run:
@@ -120,6 +128,9 @@ class ToolWorker(Worker):
             elif self._cleared != self._box:
                 raise SandboxDied("what was built is lost")
             yield run
+
+    def _filled_values(self, variables: Mapping[str, str]) -> dict[str, str]:
+        return dict(zip(variables, self._filled([*variables.values()]), strict=True))
 
     def _filled(self, argv: Sequence[str]) -> list[str]:
         places: dict[str, Any] = {"{built}": self.path(BUILT), "{work}": self.path(WORK)}

@@ -26,13 +26,15 @@ from . import interpreter, runner, scratch, tree, wire
 from .interpreter import Task
 from .isolation import kernel
 from .isolation.jail import Step
-from .isolation.tool_jail import BUILT, WORK, ToolJail
+from .isolation.tool_jail import BUILT, GRANTED, WORK, ToolJail
 from .zygote import TICK, Zygote, kill, new_program_file
 
 # Of all processes together. What is written to a pipe or a socket and not read stays in the kernel,
 # up to 200 kB each, and is in no process's memory.
 _MOST_DESCRIPTORS = 2048
 _FEW = 2  # processes, which cannot have more: a limit of the kernel holds for each (tool_jail.py)
+_LOOKS = 50  # ticks between two looks at folders outside the box
+_MOST_ENTRIES = 1 << 20  # in such folders
 NOT_STARTED = 127  # the exit code of a child whose program could not be started
 
 
@@ -41,18 +43,25 @@ class ToolZygote(Zygote):
 
     _mode = ""  # of the run in work
     _full = 0  # bytes in the box when the run began
+    _full_outside = 0  # bytes in folders outside the box that the run may write to
+    _ticks = 0
 
     def _before(self, message: dict[str, Any]) -> None:
         """Prepare the box for a run."""
         limits = message["limits"]
         limits["mode"] = self._mode = message["mode"]
-        limits |= {name: message[name] for name in ("readable", "executable")}
+        limits |= {name: message[name] for name in GRANTED}
         built = os.path.join(self._box, BUILT)
         if message.get("clears"):
             scratch.empty(built)
         for name in message.get("starts", ()):
             _make_executable(os.path.join(built, name))
         self._full = scratch.used_bytes(self._box, is_mount=self._is_mount)
+        self._full_outside = self._used_outside(limits)
+        self._ticks = 0
+
+    def _used_outside(self, limits: dict[str, Any]) -> int:
+        return sum(scratch.used_bytes(path, is_mount=False) for path in limits["writable"])
 
     def _starting(self) -> list[Step]:
         return [*super()._starting(), _default_signals, _be_killed_first]
@@ -70,6 +79,8 @@ class ToolZygote(Zygote):
                 file.write(text.encode("utf-8", "surrogateescape"))
         if not order["argv"]:
             os._exit(0)
+        if order["folder"]:
+            os.chdir(order["folder"])
         os.set_inheritable(runner.INCOMING, False)
         os.dup2(1 if order["joins"] else runner.OUTGOING, 2)
         os.set_inheritable(runner.OUTGOING, False)
@@ -101,6 +112,15 @@ class ToolZygote(Zygote):
             self._box, most, is_mount=self._is_mount, processes=processes, most_entries=8000
         ):
             return "files"
+        self._ticks += 1
+        return "" if self._ticks % _LOOKS else self._excess_outside(limits)
+
+    def _excess_outside(self, limits: dict[str, Any]) -> str:
+        room = self._full_outside + (limits["files_mb"] << 20)
+        for path in limits["writable"]:
+            if scratch.overfull(path, room, most_entries=_MOST_ENTRIES):
+                return "files"
+            room -= scratch.used_bytes(path, is_mount=False)
         return ""
 
     def _after(self, pid: int) -> None:

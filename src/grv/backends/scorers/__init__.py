@@ -127,6 +127,30 @@ SCORERS = table(
         ),
         ScorerEntry("length", "shorter candidates first", _class(".length", "LengthScorer")),
         ScorerEntry(
+            "claim",
+            "whether the agent that made it says that the tests pass",
+            _class(".claim", "ClaimScorer"),
+        ),
+        ScorerEntry(
+            "diff-size", "diffs with fewer lines first", _class(".diffs", "DiffScorer", "size")
+        ),
+        ScorerEntry(
+            "diff-files", "diffs of fewer files first", _class(".diffs", "DiffScorer", "files")
+        ),
+        ScorerEntry(
+            "diff-tests", "diffs that touch no test first", _class(".diffs", "DiffScorer", "tests")
+        ),
+        ScorerEntry(
+            "diff-applies",
+            "diffs that fit their repository first",
+            _class(".diffs", "DiffScorer", "applies"),
+        ),
+        ScorerEntry(
+            "diff-compiles",
+            "diffs that fit and whose files can be parsed first",
+            _class(".diffs", "DiffScorer", "compiles"),
+        ),
+        ScorerEntry(
             "judge:MODEL",
             "a chat model asked whether an answer is right; or judge:anthropic:MODEL and so on",
             _judge,

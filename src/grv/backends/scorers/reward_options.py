@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.errors import UsageError
 from ...options import Family, option
@@ -31,6 +31,8 @@ class Reward(Family):
         >>> grv.scorers.RewardOptions(score_system="You are a strict judge.").score_system
         'You are a strict judge.'
     """
+
+    TITLE: ClassVar[str] = "Reward models"
 
     score_system: str = option(
         "", "The system message before the problem, for a reward model that reads messages."

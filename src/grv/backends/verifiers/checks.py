@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from ...conditions import Conditions
 from ...core.errors import UsageError
@@ -34,9 +34,11 @@ from .programs.checks import (
 )
 from .programs.published import PUBLISHED, PublishedCheck, PublishedTest
 from .programs.syntax import LARGEST, parser_lock
+from .suite import Suite, TestOrder
 from .worker_pair import WorkerPair
 
 if TYPE_CHECKING:
+    from .judge_prices import JudgePrices, RequestPrice
     from .languages.completing import Completion
     from .run import Checker, OwnCommands
 
@@ -48,7 +50,7 @@ _TOLERANCES = ("tolerance", "absolute_tolerance")
 # The version of the judge. Raise it when a candidate may get another verdict, key or refutation
 # than before: when programs are read, run or compared in another way, or answers in mathematics.
 # Recorded verdicts of another version then no longer answer, and keys are made again.
-JUDGE = 3
+JUDGE = 4
 _PUBLISHED_JUDGE = 1000 + JUDGE  # with other keys: `"labels": "published"`
 
 
@@ -97,6 +99,12 @@ class WholeTextCheck(abc.ABC):
         """That it errs, if it consists of checks that do."""
         return None
 
+    def suites(self) -> Iterator[Suite]:
+        """What orders its tests, if there are several; those of the checks in it too."""
+        suite = getattr(self, "suite", None)
+        if isinstance(suite, Suite):
+            yield suite
+
     def content(self) -> str:
         """A checksum of the files that the check uses; "" if it uses none."""
         return ""
@@ -109,6 +117,17 @@ class WholeTextCheck(abc.ABC):
 
     def worst_seconds(self) -> float:
         """How long one verification runs in the sandbox if it takes all its time."""
+        return 0.0
+
+    def priced(self, prices: JudgePrices) -> Self:
+        """The same check; if it asks models, its findings say what that cost."""
+        return self
+
+    def dollars(self, price: RequestPrice, answer: int) -> float | None:
+        """What one call costs besides this machine, if the answer has so many bytes in a request.
+
+        None if that is unknown.
+        """
         return 0.0
 
 
@@ -204,8 +223,18 @@ class _Record:
                 raise self.wrong(str(name), f"no such field{hint}")
 
 
-def parse_check(problem: Problem, defaults: RunLimits | None = None) -> Check:
-    """The check of a problem; `defaults` are the limits that the record does not set."""
+def parse_check(
+    problem: Problem,
+    defaults: RunLimits | None = None,
+    order_tests: TestOrder = TestOrder.LEARNED,
+) -> Check:
+    """The check of a problem.
+
+    Args:
+        problem: the problem, with the record of its check.
+        defaults: the limits that the record does not set.
+        order_tests: in which order its tests run.
+    """
     record = _Record(problem.check, f"problem {problem.id}, check")
     if wrong := misspelt(record.data, ("kind",)):
         raise record.wrong("", wrong)
@@ -223,6 +252,8 @@ def parse_check(problem: Problem, defaults: RunLimits | None = None) -> Check:
         raise record.wrong("", str(error)) from None
     bare = {name: value for name, value in record.data.items() if name not in ERROR_FIELDS}
     how = KINDS[kind].parse(_Record(bare, record.place), limits, problem)
+    for suite in how.suites():
+        suite.order_tests = order_tests
     if erring is None and isinstance(how, WholeTextCheck):
         erring = how.erring
     seen = "\n".join(getattr(problem, name) for name in KINDS[kind].reads)
@@ -234,6 +265,11 @@ def parse_check(problem: Problem, defaults: RunLimits | None = None) -> Check:
     except (TypeError, ValueError) as exc:
         raise record.wrong("", f"is not JSON data: {exc}") from None
     return Check(how, repeat, checksum(text), erring)
+
+
+def errs(problem: Problem) -> bool:
+    """Whether the check of a problem errs, as far as its record says: its verdicts are judged."""
+    return bool(problem.check) and parse_check(problem).erring is not None
 
 
 def _limits(record: _Record, defaults: RunLimits) -> RunLimits:
@@ -516,6 +552,18 @@ def _runs_command(record: Mapping[str, Any]) -> str:
     return f"runs the command {shown(record.get('argv'))} with your rights"
 
 
+def _runs_container(record: Mapping[str, Any]) -> str:
+    from .harbor import outside
+
+    return outside(record)
+
+
+def _reads_repository(record: Mapping[str, Any]) -> str:
+    from .repo.check import outside
+
+    return outside(record)
+
+
 def _calls_server(record: Mapping[str, Any]) -> str:
     return f"sends candidates to {shown_address(str(record.get('url')))}"
 
@@ -528,6 +576,22 @@ def _asks_model(record: Mapping[str, Any]) -> str:
 _JUDGE = ("model", "votes", "url", "rubric", "reference", "temperature")
 _PROOF = ("system", "theory", "statement", "axioms")
 _SCHEMA = ("schema", "fields", "tolerance")
+_REPO = (
+    "repository",
+    "commit",
+    "runner",
+    "command",
+    "results",
+    "tests",
+    "fail_to_pass",
+    "pass_to_pass",
+    "protect",
+    "setup",
+    "readable",
+    "writable",
+    "image",
+    "test_patch",
+)
 _SQL = ("engine", "schema", "databases", "reference", "variants", "tolerance")
 _CONTAINS = ("contains_all", "contains_any", "contains_none")
 _TEXT = ("equals", *_CONTAINS, "matches", "number", "tolerance", "normalise")
@@ -573,11 +637,22 @@ KINDS: Mapping[str, CheckKind] = {
     ),
     "first": limited_check(".groups", "GroupCheck", "checks", for_guests=True, reads=()),
     "function": program_check(_function, not_for_guests=("labels",)),
+    "harbor": text_check(
+        ".harbor",
+        "HarborCheck",
+        "task",
+        "image",
+        "workdir",
+        "network",
+        reads=(),
+        outside=_runs_container,
+    ),
     "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
     "judge": text_check(".judge", "JudgeCheck", *_JUDGE, outside=_asks_model),
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
     "proof": limited_check(".proofs.check", "ProofCheck", *_PROOF, for_guests=True, reads=()),
+    "repo": text_check(".repo.check", "RepoCheck", *_REPO, reads=(), outside=_reads_repository),
     "run": program_check(_run, not_for_guests=("source", "build", "run")),
     "schema": limited_check(".schema", "SchemaCheck", *_SCHEMA, for_guests=True, reads=()),
     "sql": limited_check(

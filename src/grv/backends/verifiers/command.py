@@ -124,7 +124,9 @@ class CommandCheck(TextCheck):
     def compare(self, text: str) -> Finding:
         """The finding on a candidate's text. May be called from any thread."""
         started = time.monotonic()
-        with tempfile.TemporaryDirectory(dir=_folder(), ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(
+            dir=process_folder(), ignore_cleanup_errors=True
+        ) as folder:
             path = Path(folder) / "candidate.txt"
             path.write_bytes(text.encode("utf-8", "replace"))
             argv = [part.replace("{}", str(path)) for part in self.argv]
@@ -161,7 +163,8 @@ def _own_folder(process: int) -> str:
     return folder
 
 
-def _folder() -> str:
+def process_folder() -> str:
+    """A folder of this process for its files. It is removed when the process ends."""
     with _making:
         if not os.path.isdir(_own_folder(os.getpid())):  # a cleaner of old files removed it
             _own_folder.cache_clear()

@@ -19,6 +19,7 @@ from ..sandbox.limits import InForce, Isolation
 from ..sandbox.run import SandboxDied
 from .checks import Check
 from .programs.findings import clean
+from .suite import StageMemory
 from .worker_pair import WorkerPair
 
 _WAIT = 0.1  # seconds to wait for a free pair before checking for cancellation
@@ -46,6 +47,7 @@ class Job:
 
     running: Interruptible | None = None
     called_off: bool = False
+    memory: StageMemory = field(default_factory=StageMemory)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, running: Interruptible) -> None:
@@ -92,8 +94,8 @@ class Engine(Protocol):
         """How programs are confined; a UsageError if the level cannot be had."""
         ...
 
-    def judge(self, job: Job, problem: Problem, check: Check, text: str) -> Finding:
-        """The finding on a text. `check` is that of the problem."""
+    def judge(self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0) -> Finding:
+        """The finding on a text. `check` is that of the problem, `seed` that of the first run."""
         ...
 
     def folders(self) -> list[Path]:
@@ -117,7 +119,7 @@ class LocalEngine:
         if workers < 1 or attempts < 1:
             raise UsageError("workers and attempts must be at least 1")
         self.workers = self.slots = workers
-        self.isolation = isolation
+        self.isolation = isolation.of_processes
         self._attempts = attempts
         self._free: queue.LifoQueue[WorkerPair] = queue.LifoQueue()
         self.pairs = [WorkerPair(isolation) for _ in range(workers)]
@@ -130,16 +132,14 @@ class LocalEngine:
         """How programs are confined; a UsageError if this machine lacks the level."""
         return self.pairs[0].candidate.in_force
 
-    def judge(self, job: Job, problem: Problem, check: Check, text: str) -> Finding:
+    def judge(self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0) -> Finding:
         """The finding of as many runs as the check wants."""
         findings: list[Finding] = []
-        for seed in range(check.repeat):
-            finding = self._try(job, check, text, seed)
+        for number in range(check.repeat):
+            finding = self._try(job, check, text, seed + number)
             if finding.verdict is Verdict.BROKEN:
                 return finding
             findings.append(finding)
-            if check.erring is not None and finding.verdict is Verdict.FAILED:
-                break  # one failure is enough to drop a candidate
         first = findings[0]
         usage = functools.reduce(operator.add, (finding.usage for finding in findings))
         stages = [stage.as_data() for finding in findings for stage in finding.stages]
@@ -163,6 +163,7 @@ class LocalEngine:
                     return CALLED_OFF
             started = time.monotonic()
             job.start(pair)
+            pair.memory = job.memory
             try:
                 finding = check.how.judge(text, pair, seed)
                 attempts += 1

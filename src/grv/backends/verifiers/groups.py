@@ -2,7 +2,8 @@
 
 `{"kind": "first", "checks": [{"kind": "schema", ..., "cost": 0}, {"kind": "human", ...}]}`. A
 candidate passes if it passes every check. It fails at the first check that fails it; the rest do
-not run. `first` runs the checks in the order of the list, `all` the cheapest first.
+not run. `first` runs the checks in the order of the list, `all` those first that have refuted most
+per cost: the cheapest, before any has run.
 
 A check that only compares texts (`schema`, `text`) refutes: what fails it is free. The finding
 lists the checks that ran, with the cost of each, as its stages. A person decides last.
@@ -11,9 +12,9 @@ lists the checks that ran, with the cost of each, as its stages. A person decide
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ...conditions import LEVELS, Conditions
 from ...core.errors import UsageError
@@ -24,7 +25,11 @@ from ..protocols import Finding, Problem, Stage, Usage, verified_part
 from ..sandbox.limits import DEFAULT_LIMITS, Isolation, RunLimits
 from .calibration import Erring
 from .checks import GROUPS, Check, WholeTextCheck, parse_check
+from .suite import PaidStage, Suite, listed
 from .worker_pair import WorkerPair
+
+if TYPE_CHECKING:
+    from .judge_prices import JudgePrices, RequestPrice
 
 _MOST = 100  # checks in a group
 
@@ -37,11 +42,25 @@ class GroupMember:
         kind: its kind.
         check: how it judges.
         cost: what one run of it costs, in dollars; None if the record does not say.
+        name: its kind, with a number if an earlier check has the same kind.
     """
 
     kind: str
     check: Check
-    cost: float | None = None
+    cost: float | None
+    name: str
+
+    def once(self, text: str, pair: WorkerPair, seed: int) -> tuple[Finding, Stage]:
+        """As `run`; a pass that was paid for is remembered, and not paid for again."""
+        name = f"{self.name}, run {seed}"
+        known = pair.memory.get(name)
+        if known is not None:
+            return known.finding, known.stage
+        finding, stage = self.run(text, pair, seed)
+        is_paid = bool(stage.cost or finding.usage.completion_tokens)
+        if is_paid and finding.verdict is Verdict.PASSED:
+            pair.memory.add(PaidStage(name, stage, finding.evidence))
+        return finding, stage
 
     def run(self, text: str, pair: WorkerPair, seed: int) -> tuple[Finding, Stage]:
         """The finding of as many runs as the check wants, and what they cost."""
@@ -64,7 +83,23 @@ class GroupMember:
             dollars.append(self.cost * runs)
         seconds = time.monotonic() - started
         cost = sum(dollars) if dollars else None
-        return finding, Stage(self.kind, finding.verdict, seconds, cost)
+        return finding, Stage(self.name, finding.verdict, seconds, cost)
+
+
+class MemberSuite(Suite):
+    """The checks of a group: each has a name of its own."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__("check")
+        self._names = list(names)
+
+    def name(self, test: int) -> str:
+        """The name of a check."""
+        return self._names[test]
+
+    def number(self, name: str) -> int | None:
+        """The number of the check with this name."""
+        return self._names.index(name) if name in self._names else None
 
 
 @dataclass(frozen=True)
@@ -72,12 +107,14 @@ class GroupCheck(WholeTextCheck):
     """Passes a text that passes every check.
 
     Attributes:
-        members: the checks, in the order in which they run.
+        members: the checks, in the order in which they run at first.
+        suite: finds a better order from what has run; None if the order is fixed.
     """
 
     is_limited: ClassVar[bool] = True
 
     members: tuple[GroupMember, ...]
+    suite: MemberSuite | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, problem: Problem, limits: RunLimits = DEFAULT_LIMITS) -> GroupCheck:
@@ -86,31 +123,59 @@ class GroupCheck(WholeTextCheck):
         if not isinstance(records, list) or not records or len(records) > _MOST:
             said = "is missing" if records is None else f"must be a list of 1 to {_MOST} checks"
             raise UsageError(f"checks {said}")
-        members = []
+        members: list[GroupMember] = []
         for number, record in enumerate(records):
             place = f"checks[{number}]"
             if not isinstance(record, Mapping):
                 raise UsageError(f"{place} must be a record, not {shown(record)}")
-            members.append(_member(place, record, problem, limits))
+            member = _member(place, record, problem, limits)
+            same = sum(each.kind == member.kind for each in members)
+            members.append(replace(member, name=f"{member.kind} {same + 1}") if same else member)
         people = [number for number, each in enumerate(members) if each.kind == "human"]
         if people and people != [len(members) - 1]:
             raise UsageError(f"checks[{people[0]}]: a person decides last; put this check last")
+        suite = None
         if problem.check["kind"] == "all":
             members.sort(key=lambda each: (each.kind == "human", each.cost or 0.0))
-        return cls(tuple(members))
+            suite = MemberSuite([member.name for member in members])
+        return cls(tuple(members), suite)
+
+    def suites(self) -> Iterator[Suite]:
+        """What orders the checks, and what orders the tests of each."""
+        yield from super().suites()
+        for member in self.members:
+            yield from member.check.how.suites()
+
+    def _order(self) -> Sequence[int]:
+        """The numbers of the checks, in the order to run them. A person is asked last."""
+        members = self.members
+        if self.suite is None:
+            return range(len(members))
+        automatic = sum(each.kind != "human" for each in members)
+        order = self.suite.order(automatic, [each.cost for each in members[:automatic]])
+        return [*order, *range(automatic, len(members))]
 
     def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding of the first check that does not pass it, or of the last one."""
-        stages: list[Stage] = []
+        ran: list[tuple[int, Stage]] = []
         verified: dict[str, Any] = {}
         finding = Finding(Verdict.BROKEN)
-        for member in self.members:
-            finding, stage = member.run(text, pair, seed)
-            stages.append(stage)
-            if finding.verdict is not Verdict.PASSED:
-                break
-            verified |= verified_part(finding.evidence)
-        evidence = {**verified, **finding.evidence, "stages": [each.as_data() for each in stages]}
+        try:
+            order = self._order()
+            for number in order:
+                member = self.members[number]
+                # What follows the last check is the verdict, which is recorded itself.
+                run = member.run if number == order[-1] else member.once
+                finding, stage = run(text, pair, seed)
+                ran.append((number, stage))
+                if finding.verdict is not Verdict.PASSED:
+                    break
+                verified |= verified_part(finding.evidence)
+        finally:  # a person's answer comes later, and what ran before has run
+            if self.suite is not None:
+                self.suite.note(ran)
+        stages = [stage for _, stage in ran]
+        evidence = {**verified, **finding.evidence, **listed(stages)}
         return replace(finding, evidence=evidence, usage=_usage(stages))
 
     @property
@@ -122,6 +187,28 @@ class GroupCheck(WholeTextCheck):
             return None
         decide = [each for each in known if each.errors is not None]
         return min(decide or known, key=lambda each: each.errors.false_pass if each.errors else 1)
+
+    def priced(self, prices: JudgePrices) -> Self:
+        """The same checks, whose findings say what models cost."""
+        members = []
+        for member in self.members:
+            how = member.check.how
+            if isinstance(how, WholeTextCheck):
+                check = replace(member.check, how=how.priced(prices))
+                member = replace(member, check=check)
+            members.append(member)
+        return replace(self, members=tuple(members))
+
+    def dollars(self, price: RequestPrice, answer: int) -> float | None:
+        """What all checks cost together."""
+        total = 0.0
+        for member in self.members:
+            how = member.check.how
+            own = how.dollars(price, answer) if isinstance(how, WholeTextCheck) else 0.0
+            if own is None:
+                return None
+            total += (own + (member.cost or 0.0)) * member.check.repeat
+        return total
 
     def conditions(self, digest: str, isolation: Isolation) -> Conditions:
         """Those of all checks together."""
@@ -171,7 +258,8 @@ def _member(
     except UsageError as error:
         said = str(error).removeprefix(f"problem {problem.id}, check")
         raise UsageError(f"{place}{said}") from None
-    return GroupMember(str(record["kind"]), check, cost)
+    kind = str(record["kind"])
+    return GroupMember(kind, check, cost, kind)
 
 
 def _usage(stages: Sequence[Stage]) -> Usage:

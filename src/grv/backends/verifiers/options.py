@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ...options import Family, option
+from ...theory.confirmations import Confirm
 from ..sandbox.limits import Isolation, RunLimits
+from .suite import TestOrder
 
 if TYPE_CHECKING:
+    from .judge_prices import JudgePrices
     from .pool import CheckVerifier
     from .verdict_store import VerdictStore
 
@@ -39,13 +42,16 @@ class Verification(Family):
         2
     """
 
+    TITLE: ClassVar[str] = "Verification"
+
     workers: int | None = option(
         None, "Programs run at once.", least=1, most=1024, shown="one per processor"
     )
     isolation: Isolation = option(
         Isolation.JAIL,
         "How this machine is protected from programs: jail needs Landlock and seccomp, strict also"
-        " every namespace, unsafe gives programs your rights.",
+        " every namespace, unsafe gives programs your rights. podman, docker and gvisor are the"
+        " jail, with a container for checks that name an image.",
     )
     timeout: float = option(
         10.0,
@@ -71,6 +77,12 @@ class Verification(Family):
         " lack the function, texts without an answer.",
     )
 
+    order_tests: TestOrder = option(
+        TestOrder.LEARNED,
+        "Order of the tests of a check: file, or learned, which runs those first that have refuted"
+        " most candidates of the problem per cost. The verdict is the same.",
+    )
+
     engine: EngineName = option(EngineName.LOCAL, ENGINE_HELP)
 
     wrong: float = option(
@@ -81,13 +93,24 @@ class Verification(Family):
         most=0.5,
     )
 
+    confirm: Confirm = option(
+        Confirm.COLD,
+        "The rule by which checks that err decide: cold bounds wrong answers per search whatever"
+        " the candidates are; bayes uses what earlier problems of the ledger have shown.",
+    )
+
     @property
     def limits(self) -> RunLimits:
         """What programs may use if their check sets no limit."""
         return RunLimits(seconds=self.timeout, memory_mb=self.memory)
 
     def verifier(
-        self, store: VerdictStore | None = None, *, decides: bool = True, published: bool = False
+        self,
+        store: VerdictStore | None = None,
+        *,
+        decides: bool = True,
+        published: bool = False,
+        prices: JudgePrices | None = None,
     ) -> CheckVerifier:
         """The verifier; the caller closes it. `CheckVerifier` explains the arguments."""
         from .pool import CheckVerifier
@@ -96,7 +119,12 @@ class Verification(Family):
         if self.engine is EngineName.RAY:
             from ..cluster.engine import RayEngine
 
-            engine = RayEngine(workers=self.workers, isolation=self.isolation, limits=self.limits)
+            engine = RayEngine(
+                workers=self.workers,
+                isolation=self.isolation,
+                limits=self.limits,
+                order_tests=self.order_tests,
+            )
         return CheckVerifier(
             engine=engine,
             workers=self.workers,
@@ -105,7 +133,10 @@ class Verification(Family):
             store=store,
             allow_commands=self.allow_commands,
             refute=self.refute,
+            order_tests=self.order_tests,
             wrong=self.wrong,
+            confirm=self.confirm,
+            prices=prices,
             decides=decides,
             published=published,
         )

@@ -23,9 +23,10 @@ from .languages.building import build, ended, said, wait
 from .languages.completing import Completion
 from .languages.toolchains import BuildPlan, NotInstalled, own_step, toolchain
 from .programs import comparing
-from .programs.checks import FailureCount, ProgramCheck
+from .programs.checks import ProgramCheck
 from .programs.findings import failed
 from .programs.syntax import Program
+from .suite import Suite
 from .worker_pair import WorkerPair
 
 _SHOWN = 300  # characters of inputs and outputs that are kept as evidence
@@ -111,7 +112,7 @@ class RunCheck(ProgramCheck):
     checker: Checker | None = None
     completion: Completion = field(default_factory=Completion)
     prompt: str = ""
-    failures: FailureCount = field(default_factory=FailureCount, compare=False, repr=False)
+    suite: Suite = field(default_factory=Suite, compare=False, repr=False)
 
     def program(self, text: str) -> Program:
         """The program in a candidate's text, with what the check puts around it."""
@@ -133,13 +134,13 @@ class RunCheck(ProgramCheck):
         """The worker that builds and runs candidates."""
         return pair.tools
 
-    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
+    def run(self, program: Program, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program: passed if it compiles and every output is right.
 
         It is broken if this machine lacks the tools: other problems are judged all the same.
         """
         try:
-            return self._judged(source, pair)
+            return self._judged(program.source, pair)
         except NotInstalled as exc:
             return Finding(Verdict.BROKEN, str(exc))
 
@@ -151,12 +152,7 @@ class RunCheck(ProgramCheck):
         problem = build(pair.tools, plan, source, self.limits)
         if problem is not None:
             return problem
-        for number in self.failures.order(len(self.tests)):
-            finding = self._one(plan, pair, number)
-            if finding.verdict is not Verdict.PASSED:
-                self.failures.failed(number)
-                return finding
-        return Finding(Verdict.PASSED, "", {"tests": len(self.tests)})
+        return self.suite.find(len(self.tests), lambda number: self._one(plan, pair, number))
 
     def _one(self, plan: BuildPlan, pair: WorkerPair, number: int) -> Finding:
         test = self.tests[number]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 
 from ..sandbox.limits import Isolation, RunLimits
 from ..sandbox.run import Run, SandboxDied
 from ..sandbox.tool_worker import ToolWorker
 from ..sandbox.worker import Worker
+from .suite import StageMemory
 
 TEST_SECONDS = 10.0  # for the user's own test, in addition to the candidate's time
 
@@ -19,17 +21,24 @@ class WorkerPair:
     Each starts when it is first used.
 
     Attributes:
+        isolation: how strictly candidates are confined, with or without containers.
         candidate: runs candidates in Python.
         test: runs tests in Python.
         tools: builds and runs candidates in any language.
         checker: builds and runs what judges them. No candidate is ever in its box.
+        is_called_off: set if what runs elsewhere must stop.
+        memory: the stages that the candidate in work has passed.
     """
 
     def __init__(self, isolation: Isolation = Isolation.JAIL) -> None:
-        self.candidate = Worker(isolation)
-        self.test = Worker(isolation)
-        self.tools = ToolWorker(isolation)
-        self.checker = ToolWorker(isolation)
+        self.isolation = isolation
+        self.is_called_off = threading.Event()
+        level = isolation.of_processes
+        self.candidate = Worker(level)
+        self.test = Worker(level)
+        self.tools = ToolWorker(level)
+        self.checker = ToolWorker(level)
+        self.memory = StageMemory()
         self._spare: Run | None = None  # a process for the next test
         self._spare_mb = 0
         self._ending = contextlib.ExitStack()
@@ -78,11 +87,13 @@ class WorkerPair:
 
     def interrupt(self) -> None:
         """Stop the workers' runs, from another thread."""
+        self.is_called_off.set()
         for worker in self.workers:
             worker.interrupt()
 
     def resume(self) -> None:
         """Clear the interruption."""
+        self.is_called_off.clear()
         for worker in self.workers:
             worker.interrupted = False
 

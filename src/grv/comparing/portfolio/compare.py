@@ -11,6 +11,7 @@ from ...core.errors import LogError, UsageError
 from ...core.search import Policy
 from ...core.values import Costs
 from ...logs.log import Log
+from ...parsing import list_of_prices
 from ...policies import DEFAULT
 from ...policies.portfolio import BySpending, root_shares
 from ...policies.portfolio.shares import attempt
@@ -71,7 +72,7 @@ def compare_generators(
     return GeneratorComparison(
         {
             "log": log.path,
-            "costs": {name: [each.candidate, each.verify] for name, each in costs.items()},
+            "costs": {name: list_of_prices(each) for name, each in costs.items()},
             "policy": {name: repr(each) for name, each in policies.items()},
             "baseline": baseline,
             **{k: v for k, v in settings.to_json().items() if k in _KEPT},

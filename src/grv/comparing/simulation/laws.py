@@ -117,7 +117,8 @@ class Binormal:
         """J*, with a relative error of 1e-5, never too low: each cell is verified or not."""
         q, s = self._cells
         possible = s > 0
-        return float(((costs.candidate + costs.verify * q[possible]) / s[possible]).min())
+        planned = (costs.candidate + costs.failure * q[possible]) / s[possible]
+        return float(planned.min()) + (costs.verify - costs.failure)
 
 
 def _masses(edges: NDArray[np.float64], mean: float, width: float) -> NDArray[np.float64]:

@@ -23,6 +23,7 @@ from ...core.limits import Limits
 from ...core.values import Costs
 from ...files import write_whole
 from ...parallel import in_parts
+from ...parsing import costs_record, list_of_prices, written_costs
 from ...policies import Adaptive
 from ...replay.kernels.dispatch import trials
 from ...replay.orders import batches
@@ -86,8 +87,7 @@ class SimulatedRow:
 
     def to_json(self) -> dict[str, Any]:
         """The record in the file of a simulation."""
-        prices = {"generate": self.costs.candidate, "verify": self.costs.verify}
-        return {**dataclasses.asdict(self), "costs": prices}
+        return {**dataclasses.asdict(self), "costs": costs_record(self.costs)}
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _cells(row: SimulatedRow, *, endless: bool) -> tuple[str, ...]:
     return (
         row.population,
         row.policy,
-        f"{row.costs.candidate:g},{row.costs.verify:g}",
+        written_costs(row.costs),
         f"{row.generated:.1f}",
         f"{row.verified:.1f}",
         f"{at_least}{row.cost:.1f}",
@@ -196,7 +196,7 @@ def simulate(
     settings = {
         "populations": list(populations),
         "policies": list(rows),
-        "costs": [[price.candidate, price.verify] for price in prices],
+        "costs": [list_of_prices(price) for price in prices],
         **plan.to_json(),
         **({"most": MOST} if plan.candidates is None else {}),
     }

@@ -116,9 +116,10 @@ def _loaded(path: str) -> Prior:
 
 
 def _decide(prior: Prior, pool: Pool, costs: Costs, guard: Guard) -> Iterator[Step]:
-    ranking = MeritRanking(pool, prior, Belief(prior, costs.ratio))
+    ratio = prior.ratio(costs)
+    ranking = MeritRanking(pool, prior, Belief(prior, ratio))
     drift = Drift(prior)
-    limits = [prior.limit(costs.ratio, keyed=keyed) for keyed in (False, True)]
+    limits = [prior.limit(ratio, keyed=keyed) for keyed in (False, True)]
     while True:
         if complaint := drift.complaint(pool.scores):
             yield from _without_history(complaint, pool, costs, prior.name)

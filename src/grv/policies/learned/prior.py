@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
 from ...core.errors import UsageError
+from ...core.values import Costs, Measured
 
 FORMAT = "grv prior"
 VERSION = 1
@@ -121,6 +122,8 @@ class Prior:
         evidence: the data that the prior was fitted to.
         parts: the scores of a combination; empty for a single score.
         alike: the column by which failures are counted; empty for the score itself.
+        prices: what the history has paid on average for a candidate, for a verification, and for
+            one that failed; empty if it was not measured.
         name: the file that it was read from, for messages.
     """
 
@@ -143,6 +146,7 @@ class Prior:
     evidence: Evidence
     parts: tuple[ScorePart, ...] = ()
     alike: str = ""
+    prices: tuple[float, ...] = ()
     name: str = field(default="the prior", compare=False)
 
     def __post_init__(self) -> None:
@@ -164,6 +168,10 @@ class Prior:
         _check(_increasing(self.ratios) and self.ratios[0] > 0, "ratios must increase from above 0")
         steep = max(map(abs, (*self.tilts, *self.keyed_tilts)))
         _check(steep <= _STEEPEST, f"tilts must stay within {_STEEPEST}")
+        _check(len(self.prices) in (0, 3), "there must be three prices, or none")
+        if self.prices:
+            generate, _, failure = self.prices
+            Costs(generate, failure)  # raises if they are no prices
 
     @cached_property
     def chances(self) -> tuple[tuple[float, ...], ...]:
@@ -173,6 +181,16 @@ class Prior:
             for u in self.levels
             for s in self.strengths
         )
+
+    def ratio(self, costs: Costs) -> float:
+        """The price of a failure, in candidates, at which a search begins.
+
+        If costs are measured, what the history has paid is a better first guess.
+        """
+        if isinstance(costs, Measured) and self.prices:
+            generate, _, failure = self.prices
+            return Costs(generate, failure).ratio
+        return costs.ratio
 
     def tilt(self, ratio: float, *, keyed: bool = False) -> float:
         """The tilt at a cost ratio; linear in its logarithm, constant outside the range."""
@@ -187,8 +205,9 @@ class Prior:
         """The content of the prior's file."""
         record = {"format": FORMAT, "version": VERSION, **asdict(self)}
         del record["name"]
-        if not self.alike:
-            del record["alike"]  # older priors keep their checksum
+        for name in ("alike", "prices"):
+            if not record[name]:
+                del record[name]  # older priors keep their checksum
         return json.dumps(record, indent=1) + "\n"
 
     @cached_property

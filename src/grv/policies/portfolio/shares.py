@@ -14,8 +14,8 @@ from ...core.values import Costs
 
 
 def attempt(costs: Costs) -> float:
-    """The cost to generate and verify one candidate."""
-    return costs.candidate + costs.verify
+    """The cost to generate one candidate and to verify it, if it fails."""
+    return costs.candidate + costs.failure
 
 
 def equal_shares(names: Sequence[str]) -> dict[str, float]:

@@ -62,9 +62,11 @@ class Courses:
         checked = np.zeros((len(of), stack.ranks.shape[1]), dtype=np.bool_)
         lengths = verified.tolist()
         candidates = stack.sizes[of].tolist()
+        problems = [batch.problem.id for batch in stack.batches for _ in range(batch.size)]
         for at, (length, last) in enumerate(zip(lengths, asked.tolist(), strict=True)):
             ranks = self.ranks[at, :length]
-            blocks = Blocks(self._costs, self._limits, candidates[at])
+            limits = self._limits.of(problems[of[at]])
+            blocks = Blocks(self._costs, limits, candidates[at])
             passes = stack.passed[of[at], ranks].tolist()
             solved = _run(blocks, self.asked[at, :length].tolist(), passes, last)
             counts[at] = solved, *blocks.counts

@@ -56,9 +56,10 @@ def trials(
     Those of `WIDE` look ahead.
     """
     found = None
+    limits = limits.of(batch.problem.id)
     if kernels_apply(costs, limits):
         kernel = (WIDE if limits.looks_ahead else KERNELS).get(type(policy))
-        found = None if kernel is None else kernel(policy, batch, costs, limits)
+        found = None if kernel is None else kernel(policy, batch, costs.planning, limits)
     if found is None:
         return engine_trials(policy, batch, costs, limits)
     return _completed(policy, batch, costs, found, np.ones(batch.size, dtype=np.bool_), limits)
@@ -69,10 +70,13 @@ def kernels_apply(costs: Costs, limits: Limits) -> bool:
 
     They know `value`, `width` and `pace` without a deadline. Other limits, also those to come, are
     left to the engine; so are measured costs, because then a step depends on earlier payments.
+    Kernels run on the costs that the policy plans with, and count the passes; then their trials are
+    priced. Those that look ahead do not count passes, so a failure may have no price of its own.
     """
     pace = dataclasses.replace(limits.pace, deadline=math.inf)
     covered = Limits(value=limits.value, width=limits.width, pace=pace)
-    return limits == covered and not isinstance(costs, Measured)
+    priced = not (limits.looks_ahead and costs.has_failure)
+    return limits == covered and priced and not isinstance(costs, Measured)
 
 
 def _completed(
@@ -87,16 +91,22 @@ def _completed(
     if math.isfinite(limits.value):
         # A search that is solved for at most the value never gives up. At the end of the log,
         # giving up may change a step.
-        # A search that looks ahead also needs the money for one verification more.
+        # A search that looks ahead also needs the money for one verification more. One that
+        # verifies several at once needs the money for them in case that all of them pass.
         spare = costs.verify if limits.looks_ahead else 0.0
-        sure = found.solved & (found.costs(costs) + spare <= limits.value)
+        alone = limits.width == 1 or not costs.has_failure
+        most = costs if alone else Costs(costs.generate, costs.verify, score=costs.score)
+        sure = found.solved & (found.costs(most) + spare <= limits.value)
         covered = covered & sure & (found.generated < len(batch.problem))
     if covered.all():
         return found
     rest = OrderBatch(batch.problem, batch.orders[~covered], batch.keyed)
     other = engine_trials(policy, rest, costs, limits)
-    names = ("solved", "generated", "verified", "rounds")
-    return Trials(*(patched(getattr(found, n), ~covered, getattr(other, n)) for n in names))
+    names = ["solved", "generated", "verified", "rounds"]
+    names += [] if found.passed is None else ["passed"]
+    return Trials(
+        **{name: patched(getattr(found, name), ~covered, getattr(other, name)) for name in names}
+    )
 
 
 def many_trials(
@@ -107,7 +117,7 @@ def many_trials(
 ) -> list[Trials]:
     """The trials of each batch. The kernel of `learned` runs many problems together."""
     if type(policy) is Learned and kernels_apply(costs, limits):
-        each = zip(batches, learned(policy, batches, costs, limits), strict=True)
+        each = zip(batches, learned(policy, batches, costs.planning, limits), strict=True)
         return [
             _completed(policy, batch, costs, found, ~unlike, limits)
             for batch, (found, unlike) in each
@@ -132,6 +142,7 @@ def searched_trials(searches: Sequence[Search], costs: Costs, limits: Limits) ->
         np.array([outcome.bill.generated for outcome in outcomes], dtype=np.int32),
         np.array([outcome.bill.verified for outcome in outcomes], dtype=np.int32),
         np.array([dataclasses.astuple(search.rounds) for search in searches], dtype=np.int32),
+        np.array([search.bill.verified - search.failed for search in searches], dtype=np.int32),
     )
     if limits.cascade is not None:
         again = [outcome.bill.rescored for outcome in outcomes]

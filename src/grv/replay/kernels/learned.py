@@ -42,6 +42,7 @@ class LearnedTrials:
         rounds: `[limits, orders, 4]`, see `Trials`.
         unlike: whether the scores differ from the history; the other numbers are then invalid.
         checked: `[limits, orders, candidates]`, whether a candidate was verified, by rank.
+        passed: the number of candidates verified that passed.
     """
 
     solved: Flags
@@ -50,13 +51,17 @@ class LearnedTrials:
     rounds: NDArray[np.int32]
     unlike: Flags
     checked: Flags
+    passed: Places
 
     def trials(self, rows: slice, limit: int = 0) -> Trials:
         """The trials of some orders with one of the limits."""
-        made = self.generated[limit, rows]
-        checks = self.verified[limit, rows]
-        counts = made.astype(np.int32), checks.astype(np.int32)
-        return Trials(self.solved[limit, rows], *counts, self.rounds[limit, rows])
+        return Trials(
+            self.solved[limit, rows],
+            self.generated[limit, rows].astype(np.int32),
+            self.verified[limit, rows].astype(np.int32),
+            self.rounds[limit, rows],
+            self.passed[limit, rows].astype(np.int32),
+        )
 
 
 def learned_trials(
@@ -90,13 +95,15 @@ def learned_trials(
         counts, checked = courses.counted(*each)
         solved, made, checks = counts[:, 0] > 0, *counts[:, 1:3].T
         rounds = rounds_of(*counts[:, 3:].T)
+    checked = checked.reshape(*shape, -1)
     return LearnedTrials(
         solved.reshape(shape),
         made.reshape(shape),
         checks.reshape(shape),
         rounds.reshape(*shape, -1),
         unlike,
-        checked.reshape(*shape, -1),
+        checked,
+        (checked & stack.passed).sum(axis=2),
     )
 
 

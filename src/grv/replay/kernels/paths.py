@@ -60,6 +60,7 @@ class PathRun(NamedTuple):
     generated: int
     verified: int
     rounds: tuple[int, int]  # of generation and of verification
+    passed: int  # of those verified
 
 
 def run_stages(stages: Iterable[PathStage], order: Order, width: int | None) -> PathRun:
@@ -90,12 +91,13 @@ def run_stages(stages: Iterable[PathStage], order: Order, width: int | None) -> 
                 whole = len(chosen) if width is None else -(-(at + 1) // width) * width
                 paid = min(len(chosen), whole)
                 rounds = (generating, verifying + _rounds(paid, width))
-                return PathRun(True, drawn, verified + paid, rounds)
+                passes = sum(passed[each] for each in chosen[:paid])
+                return PathRun(True, drawn, verified + paid, rounds, passes)
         verified += len(chosen)
         verifying += _rounds(len(chosen), width)
         if exhausted and not heap:
             break
-    return PathRun(False, drawn, verified, (generating, verifying))
+    return PathRun(False, drawn, verified, (generating, verifying), 0)
 
 
 def run_blocks(stages: Sequence[PathStage], order: Order, blocks: Blocks) -> bool:
@@ -264,4 +266,5 @@ def summed(runs: list[PathRun]) -> Trials:
         np.array([run.generated for run in runs], dtype=np.int32),
         np.array([run.verified for run in runs], dtype=np.int32),
         rounds_of(*np.array([run.rounds for run in runs], dtype=np.int32).T),
+        np.array([run.passed for run in runs], dtype=np.int32),
     )

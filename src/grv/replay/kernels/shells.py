@@ -28,6 +28,7 @@ def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, limits: Limits) 
     solved = np.zeros(batch.size, dtype=np.bool_)
     generated = np.zeros(batch.size, dtype=np.int32)
     verified = np.zeros(batch.size, dtype=np.int32)
+    passed = np.zeros(batch.size, dtype=np.int32)
     rounds = np.zeros((batch.size, 4), dtype=np.int32)
     drawn = 0
     exhausted = False
@@ -45,6 +46,7 @@ def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, limits: Limits) 
             checks = np.where(found, np.minimum(checks, -(-at // width) * width), checks)
         generated[left] = drawn
         verified[left] += checks
+        passed[left] = (hits & (place <= checks[:, None])).sum(axis=1, dtype=np.int32)
         solved[left] = found
         rounds[left] += rounds_of(asked, in_flight(checks, width))
         going = ~found
@@ -60,7 +62,7 @@ def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, limits: Limits) 
         arrival = arrival[going]
         passes = passes[going]
         waiting = waiting[going]
-    return Trials(solved, generated, verified, rounds)
+    return Trials(solved, generated, verified, rounds, passed)
 
 
 def adaptive_ahead(policy: Adaptive, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials:

@@ -20,6 +20,7 @@ def fixed(policy: Fixed, batch: OrderBatch, costs: Costs, limits: Limits) -> Tri
     m = min(policy.m, len(batch.problem))
     if batch.keys is not None:
         return staged(batch, [PathStage(policy.m, policy.k)], width)
+    made = np.full(batch.size, m, dtype=np.int32)
     levels = batch.levels[:, :m]
     passed = batch.passed[:, :m]
     worst = np.iinfo(levels.dtype).max
@@ -28,11 +29,15 @@ def fixed(policy: Fixed, batch: OrderBatch, costs: Costs, limits: Limits) -> Tri
     older = np.arange(m) < answer[:, None]
     place = 1 + np.count_nonzero((levels < best) | (older & (levels == best)), axis=1)
     solved = passed.any(axis=1) & (place <= policy.k)
-    checks = np.full(batch.size, min(policy.k, m))
+    checks = np.full(batch.size, min(policy.k, m), dtype=np.int32)
     if width is not None:
-        checks = np.where(solved, np.minimum(-(-place // width) * width, checks), checks)
-    rounds = rounds_of(1, in_flight(checks, width))
-    return Trials(solved, np.full(batch.size, m, dtype=np.int32), checks.astype(np.int32), rounds)
+        stops = np.minimum(-(-place // width) * width, checks)
+        checks = np.where(solved, stops, checks).astype(np.int32)
+    passes = solved.astype(np.int32)
+    if width != 1:  # the others of a step are verified too
+        ranked = np.take_along_axis(passed, np.argsort(levels, axis=1, kind="stable"), axis=1)
+        passes = np.cumsum(ranked, axis=1, dtype=np.int32)[np.arange(batch.size), checks - 1]
+    return Trials(solved, made, checks, rounds_of(1, in_flight(checks, width)), passes)
 
 
 def verify_all(policy: VerifyAll, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
@@ -93,4 +98,10 @@ def _stream(batch: OrderBatch, chosen: NDArray[np.bool_]) -> Trials:
     verified = np.cumsum(chosen, axis=1)[np.arange(batch.size), generated - 1]
     # A request for one more candidate is needed to learn that there are none.
     rounds = rounds_of(generated + ~solved, verified)
-    return Trials(solved, generated.astype(np.int32), verified.astype(np.int32), rounds)
+    return Trials(
+        solved,
+        generated.astype(np.int32),
+        verified.astype(np.int32),
+        rounds,
+        solved.astype(np.int32),
+    )

@@ -11,6 +11,7 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -19,9 +20,12 @@ from ...core.limits import Limits
 from ...core.values import Costs
 from ...policies.alternate import Alternate
 from ...policies.failure_ranking import ENOUGH, ties_are_evidence
-from ...policies.varied import ONE_IN, Varied
+from ...policies.oldest_guard import ROUNDING
+from ...policies.varied import Varied
+from ...theory.constants import alternate_against_verify_all
 from ...theory.decimals import exact_ratio
-from ...theory.slots import Draws, alternate_draws
+from ...theory.guard import oldest_limit
+from ...theory.slots import alternate_draws
 from ...theory.varied_bound import period
 from ..orders import OrderBatch
 from ..trials import Trials
@@ -46,20 +50,22 @@ class ScoredOrder(NamedTuple):
     values: Sequence[float]
 
 
-def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
+def run_varied(order: ScoredOrder, rho: Fraction) -> PathRun:
     """Follow the policy to the first pass or to the last candidate.
 
     Args:
         order: the candidates in order of arrival.
-        draws: the number of candidates that a round chooses from.
-        limit: how many best slots in a row the same score may have.
+        rho: the cost of a verification, in candidates.
     """
+    draws = alternate_draws(rho)
+    limit = period(draws.later) - 1  # how many best slots in a row the same score may have
     search = _PoolState(order)
     size = draws.first
     height = -1
     level = -1
     length = 0
     while search.generate(1):
+        search.blind.add(search.drawn - 1)
         if search.verify(search.places[search.drawn - 1]):
             return search.run(solved=True)
         search.generate(size)
@@ -76,7 +82,7 @@ def run_varied(order: ScoredOrder, draws: Draws, limit: int) -> PathRun:
         other = search.first() if is_over else best
         if search.verify(other if search.ties_count else best):
             return search.run(solved=True)
-    return search.run(solved=search.finish())
+    return search.run(solved=search.finish(rho))
 
 
 class _PoolState:
@@ -86,6 +92,7 @@ class _PoolState:
         self.places, self.passed, self.heights, self.levels, self.values = order
         self.ties_count = False  # see `FailureRanking.ties_count`
         self.drawn = self.verified = self.generating = 0
+        self.blind: set[int] = set()  # the arrivals that blind slots have drawn
         self.exhausted = False  # becomes True when more candidates are requested than there are
         self._open = [False] * len(self.places)
         self._best: list[int] = []
@@ -152,17 +159,22 @@ class _PoolState:
             else:
                 heapq.heapreplace(self._first, (now, place))
 
-    def finish(self) -> bool:
-        """Verify the rest one by one; return whether one passes."""
+    def finish(self, rho: Fraction) -> bool:
+        """Verify the rest one by one; return whether one passes. See `OldestGuard.due`."""
         self.recheck_ties()
+        ranked = self._worthiest if self.ties_count else self.first
+        bound = alternate_against_verify_all(rho)
+        price = float(rho)
+        before = self.verified
         oldest = 0
-        turn = 0
+        settled = 0
         while self.verified < self.drawn:
-            turn += 1
             while not self._open[self.places[oldest]]:
+                settled += oldest not in self.blind
                 oldest += 1
-            ranked = self._worthiest if self.ties_count else self.first
-            if self.verify(self.places[oldest] if turn % ONE_IN == 0 else ranked()):
+            spent = price * (self.verified - before)
+            room = oldest_limit(price, settled, bound) + ROUNDING - price - spent
+            if self.verify(self.places[oldest] if price > room else ranked()):
                 return True
         return False
 
@@ -191,7 +203,8 @@ class _PoolState:
 
     def run(self, *, solved: bool) -> PathRun:
         """The result."""
-        return PathRun(solved, self.drawn, self.verified, (self.generating, self.verified))
+        rounds = (self.generating, self.verified)
+        return PathRun(solved, self.drawn, self.verified, rounds, int(solved))
 
 
 def _orders(batch: OrderBatch) -> Iterator[ScoredOrder]:
@@ -209,9 +222,8 @@ def varied(policy: Varied, batch: OrderBatch, costs: Costs, limits: Limits) -> T
     """The kernel of `varied`. It verifies one candidate at a time, so the width has no effect."""
     if batch.keys is not None or math.isfinite(policy.factor):
         return None
-    draws = alternate_draws(exact_ratio(costs))
-    limit = period(draws.later) - 1
-    return summed([run_varied(order, draws, limit) for order in _orders(batch)])
+    rho = exact_ratio(costs)
+    return summed([run_varied(order, rho) for order in _orders(batch)])
 
 
 def varied_ahead(policy: Varied, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:

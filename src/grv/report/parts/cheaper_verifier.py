@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ...core.values import Costs
 from .. import columns as c
-from ..dataset import CHEAPER, HINDSIGHT
+from ..dataset import CHEAPER, HINDSIGHT, with_cheaper_verifier
 from ..drawing import Axis, Drawing, Layer
 from ..part import Dataset, Part, RowCollector, TableSchema, price_name
 
@@ -41,7 +40,7 @@ def add_log(rows: RowCollector, dataset: Dataset) -> None:
         rows.note(CHEAPER_VERIFIER, text)
     for costs in dataset.plain_costs:
         for price in (1.0, *CHEAPER):
-            lowered = Costs(costs.candidate, costs.verify * price) if price < 1 else costs
+            lowered = with_cheaper_verifier(costs, price) if price < 1 else costs
             for name in dataset.curves:
                 if name != HINDSIGHT:
                     was, cost = (dataset.tried[c, name].row.cost for c in (costs, lowered))

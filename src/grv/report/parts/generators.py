@@ -72,7 +72,10 @@ def add_log(rows: RowCollector, dataset: Dataset) -> None:
     )
     needed: Mapping[str, Sequence[str]] = {}
     for costs in dataset.plain_costs if request.width == 1 else ():
-        prices = {name: Costs(price, costs.verify) for name, price in request.generators}
+        prices = {
+            name: Costs(price, costs.verify, failure=costs.failure)
+            for name, price in request.generators
+        }
         found = compare_generators(dataset.log, prices, settings)
         _add(rows, dataset.name, price_name(costs), found)
         needed = found.needed
@@ -86,7 +89,7 @@ def _add(rows: RowCollector, log: str, costs: str, found: GeneratorComparison) -
         numbers = (row.cost, row.cost_low, row.cost_high, row.ratio, row.low, row.high)
         rows.add(TOGETHER, log, costs, row.name, *numbers, row.solved)
     mixed = found["portfolio-learned"]
-    for name, (price, _) in found.settings["costs"].items():
+    for name, (price, *_) in found.settings["costs"].items():
         alone = found[f"only({name})"]
         needed = len(found.needed[name])
         shares = (mixed.answers[name], mixed.spent[name] / mixed.cost)

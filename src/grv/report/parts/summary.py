@@ -84,6 +84,25 @@ def note_measured(rows: RowCollector, dataset: Dataset) -> None:
         measured = dataset.log.measured
         text = f"{dataset.name}: on average a candidate cost {measured.generate:.3g} to generate"
         rows.note(SUMMARY, f"{text} and {measured.verify:.3g} to verify, as measured.")
+    if advice := _failure_price(dataset):
+        rows.note(SUMMARY, f"{dataset.name}: {advice}")
+
+
+def _failure_price(dataset: Dataset) -> str:
+    """Which price list to give, if the log has costs of verifications."""
+    log = dataset.log
+    passed = log.mean_pass_cost
+    failed = log.mean_failure_cost
+    if not (passed and failed):
+        return ""
+    generate = log.mean_costs[0]
+    prices = [f"{generate:.3g}" if generate else "G", f"{max(passed, failed):.3g}"]
+    prices += [f"{failed:.3g}"] if failed < passed else []
+    return (
+        f"on average a verification that passed cost {passed:.3g}, and one that failed"
+        f" {failed:.3g}. A search pays for one pass and for many failures, so policies decide by"
+        f" the price of a failure: give --costs {','.join(prices)}."
+    )
 
 
 PART = Part("costs", (SUMMARY, BY_PRICES, BY_LOG), add_comparison, note_measured)

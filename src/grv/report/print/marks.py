@@ -182,12 +182,14 @@ def draw_equal_costs(panel: Panel) -> None:
     prices = prices_of(panel.rows[0].get("costs")) if panel.rows else None
     if prices is None:
         return
-    axes, (generate, verify) = panel.axes, prices
+    axes = panel.axes
+    generate, verify, failure = prices
+    passing = verify - failure  # one of the verifications passes
     (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
     made = np.geomspace(left, right, 200)
-    most = generate * right + verify * top
-    for cost in RoundLog().tick_values(generate * left + verify * bottom, most):
-        checked = (cost - generate * made) / verify
+    least = generate * left + failure * bottom + passing
+    for cost in RoundLog().tick_values(least, generate * right + failure * top + passing):
+        checked = (cost - passing - generate * made) / failure
         inside = (checked >= bottom) & (checked <= top)
         axes.plot(made[inside], checked[inside], color=LIGHT["faint"], alpha=0.4, linewidth=0.7)
         if inside.any():

@@ -87,13 +87,13 @@ def values_of(rows: Sequence[Row], name: str | float) -> np.ndarray[Any, np.dtyp
     return np.array([row[name] if row[name] is not None else np.nan for row in rows], dtype=float)
 
 
-def prices_of(costs: Cell) -> tuple[float, float] | None:
-    """The two prices of a price list; None for measured costs."""
+def prices_of(costs: Cell) -> tuple[float, float, float] | None:
+    """The prices of a candidate, a verification and a failed one; None for measured costs."""
     try:
-        generate, verify = (float(part) for part in str(costs).split(","))
+        generate, verify, *failure = (float(part) for part in str(costs).split(","))
     except ValueError:
         return None
-    return generate, verify
+    return generate, verify, next(iter(failure), verify)
 
 
 def _ratio(costs: Cell) -> float:

@@ -11,6 +11,7 @@ from ...runtime.budget import ACCOUNT_SPENT, TOTAL_SPENT
 from ...runtime.solution import FAILED, UNFINISHED, Solution
 from ..errors import ApiError
 from .requests import CompletionRequest
+from .require import Require
 
 
 def text_of(request: CompletionRequest, solution: Solution, *, detailed: bool) -> str:
@@ -34,6 +35,13 @@ def text_of(request: CompletionRequest, solution: Solution, *, detailed: bool) -
     if solution.status == "judged":
         message = 'the answer was judged, not verified; "require": "judged" accepts it'
         raise ApiError(422, message, code="not_verified", param="grv.require", grv=found)
+    if request.require is Require.BEST:
+        bill = solution.bill
+        message = (
+            f"there is no candidate to return ({solution.outcome}): of {bill.generated} candidates,"
+            f" {bill.verified + bill.shared} failed and {bill.refuted} were refuted"
+        )
+        raise ApiError(422, message, code="not_verified", grv=found)
     why = f": {solution.message}" if solution.message else ""
     message = f"no verified answer ({solution.outcome}){why}"
     raise ApiError(422, message, code="not_verified", grv=found)

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ...core.errors import UsageError
-from ...core.values import Costs, Generated, Verdict, Verified, arrivals
+from ...core.values import Costs, Verdict, Verified, arrivals
 from ...files import DEEPEST, parse_json
-from ...ledger.entries import Entry, last_start
+from ...ledger.entries import Entry, last_start, price_list
 from ...ledger.view import SearchView
 from ...logs.in_order import bounds
 from .store import Store
@@ -190,20 +189,22 @@ def compare(entries: Sequence[Entry], generated: int, cost: float) -> Baselines 
 def _prices(view: SearchView, generated: int) -> Costs | None:
     """What a candidate and a verification cost: by the price list, or on average."""
     about = view.about
-    paid = {Generated: 0.0, Verified: 0.0}
-    verified = 0
+    if about.get("generators"):
+        return None
+    if not about.get("measured"):
+        return price_list(about)
+    generating = 0.0
+    verifying = {True: 0.0, False: 0.0}  # by whether a candidate of the step passed
+    verified = {True: 0, False: 0}
     for told in view.told:
         event = told.event
         if isinstance(event, Verified):
-            paid[Verified] += event.paid or 0.0
-            verified += len(event.verdicts) - len(event.shared)
-        paid[Generated] += sum(batch.paid or 0.0 for batch in arrivals(event))
-    if about.get("generators"):
-        return None
+            passed = Verdict.PASSED in event.verdicts.values()
+            verifying[passed] += event.paid or 0.0
+            verified[passed] += len(event.verdicts) - len(event.shared)
+        generating += sum(batch.paid or 0.0 for batch in arrivals(event))
+    means = [verifying[each] / verified[each] for each in (True, False) if verified[each]]
     try:
-        if about.get("measured"):
-            return Costs(paid[Generated] / generated, paid[Verified] / verified)
-        generate, verify, score = (float(each) for each in about["costs"])
-        return Costs(generate, verify, score)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, UsageError):
+        return Costs(generating / generated, max(means), failure=means[-1])
+    except (ValueError, ZeroDivisionError):
         return None

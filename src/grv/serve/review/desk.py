@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
+from ...conditions import Conditions, answers
 from ...core.errors import UsageError
 from ...core.values import Verdict
-from ...ledger.entries import Entry, Found
+from ...ledger.entries import Entry, Found, wanted_conditions
 from ...ledger.tables import TableLedger
 from ...ledger.view import SearchView
 from ...usage import Usage
@@ -153,7 +155,8 @@ class Desk:
                 verdict, reason = SAYINGS[saying]
                 before = _seconds_before(entries, lease)
                 usage = Usage(seconds=round(before + max(0.0, took), 1))
-                found[:] = [Found(id.candidate, verdict, reason, {}, usage, reviewer, note)]
+                given = Found(id.candidate, verdict, reason, {}, usage, reviewer, note)
+                found[:] = [replace(given, conditions=_conditions(entries))]
                 return found
 
             self._ledger.append_after(id.search, decide)
@@ -165,6 +168,16 @@ class Desk:
         if known is not None and (known.verdict, known.reviewer) == (SAYINGS[saying][0], reviewer):
             return Refused("recorded", "your verdict is in the ledger already")
         return Refused("lease", f"{id} is not yours any more: open it again")
+
+
+def _conditions(entries: Sequence[Entry]) -> Conditions | None:
+    """Those of the checks that passed the candidate before a person was asked; None if none ran.
+
+    A candidate is parked for a person after all other checks of its group have passed it, under the
+    conditions of the search.
+    """
+    wanted = wanted_conditions(entries)
+    return None if answers(None, wanted) else wanted
 
 
 def _seconds_before(entries: Sequence[Entry], lease: Lease) -> float:

@@ -23,7 +23,7 @@ from ...backends.verifiers.human import HumanCheck
 from ...core.errors import LedgerError, UsageError
 from ...core.values import Verdict
 from ...files import parse_json, shown
-from ...ledger.entries import Found, Scored, Started, from_text, last_start
+from ...ledger.entries import Found, Scored, Started, from_text, last_start, price_list
 from ...ledger.tables import TableLedger
 from ...ledger.view import SearchView
 from ..pages.store import Store
@@ -213,10 +213,8 @@ def _record(check: str) -> Mapping[str, Any]:
 
 def _price(started: Started) -> float:
     """What a candidate and its verification cost, by the price list of the search."""
-    try:
-        return sum(float(each) for each in started.about["costs"])
-    except (KeyError, TypeError, ValueError):
-        return 1.0
+    costs = price_list(started.about)
+    return 1.0 if costs is None else costs.of(1, 1)
 
 
 def is_reviewed(view: SearchView, candidate: int) -> bool:

@@ -1,6 +1,6 @@
-"""Paths that close the gap of Theorem 5 at some ratios, as far as computed (docs/theory/limits.md).
+"""Paths that close the gap of Theorem 5, as far as computed (docs/theory/limits.md).
 
-The letters: rho = s^2 - 1 for a whole s, so that the lower bound on a common constant is 3 - 2 / s.
+The letters: rho = s^2 - 1, so that the lower bound on a common constant is 3 - 2 / s.
 """
 
 from __future__ import annotations
@@ -27,6 +27,30 @@ def common_path(s: int) -> SlotSchedule:
         blind = k * (s + 1) // (s - 1) - (k - 1) * (s + 1) // (s - 1)
         cycle += [*[BLIND] * blind, best]
     return SlotSchedule((BLIND, Slot(5 * best.draws // 6)), tuple(cycle))
+
+
+def mixed_path(rho: float, best_slots: int = 12) -> SlotSchedule:
+    """A path for any rho of at least 3 whose constants are near the lower bound of Theorem 5.
+
+    The rates are those of `common_path`, (s + 1)^2 draws and (s + 1) / (s - 1) blind slots for each
+    best slot, rounded down to whole numbers over a cycle of this many best slots.
+    """
+    if not rho >= 3:
+        raise UsageError(f"needs a ratio of at least 3, not {rho}")
+    s = math.sqrt(1 + rho)
+    blind = (s + 1) / (s - 1)
+    draws = (s + 1) ** 2
+    cycle: list[Slot] = []
+    for k in range(best_slots):
+        cycle += [BLIND] * _more(k, blind)
+        cycle.append(Slot(_more(k, draws)))
+    return SlotSchedule((BLIND, Slot(5 * math.floor(draws) // 6)), tuple(cycle))
+
+
+def _more(k: int, rate: float) -> int:
+    """The whole number of slot k, if slots have `rate` each on average."""
+    rounding = 1e-9
+    return math.floor((k + 1) * rate + rounding) - math.floor(k * rate + rounding)
 
 
 def against_verify_all(path: SlotSchedule, rho: float, pass_rate: float) -> float:

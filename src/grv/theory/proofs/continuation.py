@@ -12,14 +12,16 @@ Theory of operation of the dynamic programme
 A state is a pool: the number of unverified candidates of each atom. From every pool a policy can
 generate, which adds a candidate, or verify a stored candidate, which ends the search or removes the
 candidate. Pools larger than `cap` are not followed. They are replaced by bounds that hold for any
-search problem of this kind and use no lemma of the paper:
+search problem of this kind and use no lemma of the paper. c(h) is the expected cost of a
+verification that passes with chance h: c_ver, unless failures have a price c_fail of their own.
 
 1. Upper: a candidate can be discarded, so V(P + r) <= V(P).
-2. Lower: no verification passes with a higher chance than max h, so V(P) >= c_ver / max h.
+2. Lower: no verification passes with a higher chance than max h, so there are 1 / max h of them
+   in the mean, and one passes: V(P) >= c_fail / max h + (c_ver - c_fail).
 3. Lower: run an optimal policy for P + r from P alone, pretending that r fails if it is verified.
-   At that verification this run saves c_ver, and with probability h(r) it continues where the other
-   run ended, at an expected cost of at most V(empty). Hence
-   V(P) <= V(P + r) + (h(r) V(empty) - c_ver)+.
+   At that verification this run saves c(h(r)), and with probability h(r) it continues where the
+   other run ended, at an expected cost of at most V(empty). Hence
+   V(P) <= V(P + r) + (h(r) V(empty) - c(h(r)))+.
 
 Value iteration that starts from a lower (upper) bound keeps a lower (upper) bound at every sweep.
 So stopping early only widens the bracket.
@@ -35,7 +37,7 @@ from typing import NamedTuple
 
 from ...core.errors import UsageError
 from ...core.values import Costs
-from ..optimum import Law, optimum
+from ..optimum import Law, mean_price, optimum, rule_cost
 
 Counts = tuple[int, ...]  # a pool: the number of candidates of each atom of the law
 
@@ -47,13 +49,13 @@ def continuation_value(chances: Iterable[float], law: Law, costs: Costs) -> floa
     """Lemma B.2: W(P), the optimal future cost from a pool of candidates with these chances."""
     tau, value = optimum(law, costs)
     for h in sorted(h for h in chances if h > tau):  # backwards: the best is verified first
-        value = costs.verify + (1 - h) * value
+        value = mean_price(h, costs) + (1 - h) * value
     return value
 
 
 def insertion_bound(chance: float, law: Law, costs: Costs) -> float:
     """The highest saving by one more stored candidate: (h(r) J* - c_ver)+, Step 2 of the lemma."""
-    return max(0.0, chance * optimum(law, costs).cost - costs.verify)
+    return max(0.0, chance * optimum(law, costs).cost - mean_price(chance, costs))
 
 
 class Bracket(NamedTuple):
@@ -74,11 +76,11 @@ def pool_values(law: Law, costs: Costs, cap: int) -> dict[Counts, Bracket]:
         raise UsageError(f"the cap on a pool must be at least 1, not {cap}")
     pools = _pools(len(law.passes), cap)
     empty = pools[0]
-    most = (costs.candidate + costs.verify) / law.pass_rate  # the cost of verifying everything
+    most = rule_cost(1.0, law.pass_rate, costs)  # the cost of verifying everything
     high = _Programme(law, costs, _forget).iterate(dict.fromkeys(pools, most))
 
-    saved = [max(0.0, h * high[empty] - costs.verify) for h in law.passes]
-    least = costs.verify / max(law.passes)
+    saved = [max(0.0, h * high[empty] - mean_price(h, costs)) for h in law.passes]
+    least = costs.failure / max(law.passes) + (costs.verify - costs.failure)
     keep = functools.partial(_keep, saved, least)
     low = _Programme(law, costs, keep).iterate(dict.fromkeys(pools, least))
     return {pool: Bracket(low[pool], high[pool]) for pool in pools}
@@ -120,7 +122,8 @@ class _Programme:
             best += mass * (values[larger] if larger in values else self.beyond(values, larger))
         for atom, h in enumerate(self.law.passes):
             if pool[atom]:
-                best = min(best, self.costs.verify + (1 - h) * values[_with(pool, atom, -1)])
+                price = mean_price(h, self.costs)
+                best = min(best, price + (1 - h) * values[_with(pool, atom, -1)])
         return best
 
 

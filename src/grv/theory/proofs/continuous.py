@@ -106,16 +106,18 @@ def optimum(law: ContinuousLaw, costs: Costs) -> Optimum:
     It is computed by Newton's method. Each step is a step of policy iteration: the next tau is
     c_ver over the cost of verifying all candidates with h above the current tau. The equation is
     convex in tau, so the steps only increase, starting from verifying everything. The error of the
-    result is that of E[(h - tau)+].
+    result is that of E[(h - tau)+]. A price of failures takes the place of c_ver; J* is then higher
+    by the difference, as in `optimum.optimum`.
     """
+    planning = costs.planning
     tau = 0.0
-    better = costs.verify / rule_cost(1.0, law.pass_rate, costs)
+    better = planning.verify / rule_cost(1.0, law.pass_rate, planning)
     while better > tau * (1 + 1e-12):
         tau = better
         q = _share_above(law, tau)
         s = _gain_above(law, tau) + tau * q
-        better = costs.verify / rule_cost(q, s, costs)
-    return Optimum(tau, costs.verify / tau)
+        better = planning.verify / rule_cost(q, s, planning)
+    return Optimum(tau, planning.verify / tau + (costs.verify - costs.failure))
 
 
 def tail(law: ContinuousLaw, t: float) -> Tail:
@@ -136,15 +138,16 @@ def best_threshold(law: ContinuousLaw, costs: Costs) -> BestThreshold:
     the neighbours of the best edge: J_t falls with t while h < c_ver / J_t, and rises while h is
     larger. If h is so uneven that there are several minima between two edges, one may be missed.
     """
+    planning = costs.planning
     edges = (0.0, *law.edges, 1.0)
     panels = [_integral(law, law.passing_at, *panel) for panel in itertools.pairwise(edges)]
     passing = [*itertools.accumulate(reversed(panels), initial=0.0)][::-1]
 
     def rising(u: float) -> bool:
         s = passing[upper] + _integral(law, law.passing_at, u, edges[upper])
-        return law.passing_at(u) * rule_cost(1 - u, s, costs) > costs.verify
+        return law.passing_at(u) * rule_cost(1 - u, s, planning) > planning.verify
 
-    best = min(range(len(edges)), key=lambda i: rule_cost(1 - edges[i], passing[i], costs))
+    best = min(range(len(edges)), key=lambda i: rule_cost(1 - edges[i], passing[i], planning))
     upper = min(best + 1, len(edges) - 1)
     valley = _first(rising, edges[max(best - 1, 0)], edges[upper])
     scores = {law.score_at(u) for u in (edges[best], valley)}

@@ -82,9 +82,11 @@ class StarInstance:
     def optimum(self, target: int, costs: Costs) -> float:
         """J* = (m c_rew + c_ver) / h of that law, with m points and the chance h at the target.
 
-        The optimal policy verifies exactly the candidates at the target, until one passes.
+        The optimal policy verifies exactly the candidates at the target, until one passes. If
+        failures have a price, it takes the place of c_ver, and a pass adds the difference.
         """
-        return (self.star * costs.candidate + costs.verify) / self.chances[target]
+        planned = (self.star * costs.candidate + costs.failure) / self.chances[target]
+        return planned + (costs.verify - costs.failure)
 
     def bound(self, costs: Costs) -> float:
         """The lower bound on the ratio to J* for this instance, before it is simplified to 1/4.

@@ -25,6 +25,7 @@ _MOST_RULES = 32
 _LOADERS = ("/lib64/ld-linux*", "/lib/ld-linux*", "/lib/ld-musl*")
 BUILT = "built"  # in the box: what was built; only a build writes there
 WORK = "work"  # in the box: the scratch directory of each run
+GRANTED = ("readable", "executable", "writable")  # what a run says that it may use
 # The filter of each kind of run (seccomp.py).
 PROFILES = {"build": "tools", "command": "tools", "program": "program"}
 
@@ -62,7 +63,8 @@ class ToolJail(Jail):
         writes = limits["files_mb"] > 0 or builds
         readable = tuple(limits["readable"])
         executable = tuple(limits["executable"])
-        wanted = (builds, writes, readable, executable)
+        writable = tuple(limits["writable"])
+        wanted = (builds, writes, readable, executable, writable)
         if wanted not in self._granted:
             while len(self._granted) >= _MOST_RULES:
                 os.close(self._granted.pop(next(iter(self._granted))))
@@ -71,7 +73,7 @@ class ToolJail(Jail):
                 self.landlock,
                 [*landlock.system_paths(), *readable],
                 self._work if writes else None,
-                own=[self._built] if builds else [],
+                own=[self._built, *writable] if builds else writable,
                 executable=started if builds else [self._built, *started],
             )
         return self._granted[wanted]

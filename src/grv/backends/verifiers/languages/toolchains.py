@@ -197,7 +197,11 @@ def _rust() -> Toolchain:
     grants = Grants(_real([os.path.join(root, "lib")]), _real(own))
     options = ["--edition", "2021", "-O", "--cap-lints", "allow", "-C", f"linker={linker}"]
     plan = _compiled(tool, grants, "main.rs", *options, "-o", "main", "main.rs")
-    return Toolchain("rust", tool, _version(tool, "--version"), plan, grants, {"rustc": tool})
+    named = {"rustc": tool}
+    cargo = os.path.join(root, "bin", "cargo")
+    if os.path.exists(cargo):
+        named["cargo"] = cargo
+    return Toolchain("rust", tool, _version(tool, "--version"), plan, grants, named)
 
 
 _PUBLIC_CLASS = re.compile(

@@ -7,25 +7,27 @@ receives only the input or the arguments of a test.
 from __future__ import annotations
 
 import abc
+import itertools
 import secrets
-import threading
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ....core.values import Verdict
 from ....text import checksum
-from ...protocols import Finding, Usage
+from ...protocols import Finding, Stage, Usage
 from ...sandbox import plain
 from ...sandbox.limits import DEFAULT_LIMITS, End, RunLimits
 from ...sandbox.run import Run, SandboxDied
 from ...sandbox.worker import Worker
+from ..suite import Suite, with_stages
 from ..worker_pair import WorkerPair
 from . import comparing, reading, refuting
 from .findings import clean, failed, raised, refused, silent
+from .forgetful import is_forgetful
 from .keys import key
+from .statements import Statements, statements
 from .syntax import Program
 
 
@@ -39,8 +41,14 @@ class ProgramCheck(abc.ABC):
         return reading.find(text, self.prompt, getattr(self, "entry_point", ""))
 
     @abc.abstractmethod
-    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
+    def run(self, program: Program, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program."""
+
+    def suites(self) -> Iterator[Suite]:
+        """What orders its tests, if there are several."""
+        suite = getattr(self, "suite", None)
+        if isinstance(suite, Suite):
+            yield suite
 
     def worker(self, pair: WorkerPair) -> Worker:
         """The worker that runs candidates."""
@@ -79,28 +87,10 @@ class ProgramCheck(abc.ABC):
         program = self.program(text)
         if program.error:
             return failed("syntax error", error=clean(program.error))
-        finding = self.run(program.source, pair, seed)
+        finding = self.run(program, pair, seed)
         evidence = clean(finding.evidence) | {"isolation": str(self.worker(pair).in_force)}
         usage = Usage(seconds=time.monotonic() - started)
         return Finding(finding.verdict, finding.reason, evidence, usage)
-
-
-class FailureCount:
-    """Counts the failures of each test of a problem: the test that failed most runs first."""
-
-    def __init__(self) -> None:
-        self._failures = Counter[int]()
-        self._lock = threading.Lock()
-
-    def order(self, tests: int) -> Sequence[int]:
-        """The numbers of the tests, in the order to run them."""
-        with self._lock:
-            return sorted(range(tests), key=lambda test: -self._failures[test])
-
-    def failed(self, test: int) -> None:
-        """Note a failure."""
-        with self._lock:
-            self._failures[test] += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +110,7 @@ class StdinCheck(ProgramCheck):
     tolerance: float = 1e-6
     prompt: str = ""
     absolute_tolerance: float = 0.0
-    failures: FailureCount = field(default_factory=FailureCount, compare=False, repr=False)
+    suite: Suite = field(default_factory=Suite, compare=False, repr=False)
 
     def lacking(self, program: Program) -> str | None:
         """An empty program fails if a test expects output."""
@@ -130,14 +120,12 @@ class StdinCheck(ProgramCheck):
         silent = all(not output.split() for output in outputs)
         return None if silent else "has no program"
 
-    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
+    def run(self, program: Program, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program: passed if every output agrees."""
-        for number in self.failures.order(len(self.tests)):
-            finding = self._one(source, pair.candidate, seed, number)
-            if finding.verdict is not Verdict.PASSED:
-                self.failures.failed(number)
-                return finding
-        return Finding(Verdict.PASSED, "", {"tests": len(self.tests)})
+        return self.suite.find(
+            len(self.tests),
+            lambda number: self._one(program.source, pair.candidate, seed, number),
+        )
 
     def _one(self, source: str, worker: Worker, seed: int, number: int) -> Finding:
         test = self.tests[number]
@@ -186,31 +174,43 @@ class FunctionCheck(ProgramCheck):
     tolerance: float = 1e-9
     prompt: str = ""
     absolute_tolerance: float = 0.0
-    failures: FailureCount = field(default_factory=FailureCount, compare=False, repr=False)
+    suite: Suite = field(default_factory=Suite, compare=False, repr=False)
 
     def lacking(self, program: Program) -> str | None:
         """A program without the function fails."""
         lacks = refuting.lacks(program, self.entry_point)
         return f"does not define {self.entry_point}" if lacks else None
 
-    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
-        """The finding on a program: passed if it returns every expected value."""
+    def run(self, program: Program, pair: WorkerPair, seed: int) -> Finding:
+        """The finding on a program: passed if it returns every expected value.
+
+        One process makes all calls. A program that may remember a call gets them in the order of
+        the file; so does one that ran out of memory in another order.
+        """
+        order = self.suite.order(len(self.tests))
+        if is_reordered(order) and is_forgetful(program):
+            finding = self._called(program.source, pair, seed, order)
+            if is_certain(finding):
+                return finding
+        return self._called(program.source, pair, seed, range(len(self.tests)))
+
+    def _called(self, source: str, pair: WorkerPair, seed: int, order: Sequence[int]) -> Finding:
         tests = len(self.tests)
-        order = loading(source, self.entry_point, self.limits, seed)
-        with pair.candidate.run("candidate", self.limits, tests=tests + 1, first=order) as run:
+        loaded = loading(source, self.entry_point, self.limits, seed)
+        with pair.candidate.run("candidate", self.limits, tests=tests + 1, first=loaded) as run:
             refusal = load(run, self.entry_point, self.limits)
             if refusal is not None:
                 return refusal
-            for number in self.failures.order(len(self.tests)):
-                test = self.tests[number]
-                run.clock.begin()
-                answer = call(run, {"args": plain.encode(list(test.args))})
-                if isinstance(answer, dict) and self._is_right(answer, test):
-                    continue
-                self.failures.failed(number)
-                shown = {"test": number, "args": comparing.show(list(test.args))}
-                return self._failure(run, answer, test, shown)
-        return Finding(Verdict.PASSED, "", {"tests": tests})
+            return self.suite.find(tests, lambda number: self._one(run, number), order)
+
+    def _one(self, run: Run, number: int) -> Finding:
+        test = self.tests[number]
+        run.clock.begin()
+        answer = call(run, {"args": plain.encode(list(test.args))})
+        if isinstance(answer, dict) and self._is_right(answer, test):
+            return Finding(Verdict.PASSED)
+        shown = {"test": number, "args": comparing.show(list(test.args))}
+        return self._failure(run, answer, test, shown)
 
     def _is_right(self, answer: Mapping[str, Any], test: FunctionTest) -> bool:
         """Whether an answer passes a test."""
@@ -238,6 +238,19 @@ class FunctionCheck(ProgramCheck):
                 values = {"expected": comparing.show(test.expected)}
                 return failed("wrong answer", **shown, **values, got=comparing.show_node(node))
         return failed("malformed answer", **shown)
+
+
+def is_reordered(order: Sequence[int]) -> bool:
+    """Whether tests do not run in the order of the file."""
+    return any(place != number for place, number in enumerate(order))
+
+
+def is_certain(finding: Finding) -> bool:
+    """Whether the verdict of a run in another order is that of the order of the file.
+
+    A test may be at fault only in one order, and memory may be scattered only in one.
+    """
+    return finding.verdict is not Verdict.BROKEN and finding.reason != "memory"
 
 
 def loading(source: str, entry_point: str, limits: RunLimits, seed: int) -> dict[str, Any]:
@@ -270,6 +283,10 @@ def call(run: Run, message: Mapping[str, Any]) -> dict[str, Any] | End:
     return answer if answer.get("id") == number else End.MALFORMED
 
 
+def _asserts() -> Suite:
+    return Suite("assert")
+
+
 @dataclass(frozen=True)
 class AssertsCheck(ProgramCheck):
     """The user's test code, run in a separate process against a proxy of the candidate."""
@@ -279,32 +296,78 @@ class AssertsCheck(ProgramCheck):
     prompt: str = ""
     limits: RunLimits = DEFAULT_LIMITS
     in_place: bool = False
+    suite: Suite = field(default_factory=_asserts, compare=False, repr=False)
 
     def lacking(self, program: Program) -> str | None:
         """A program without the function fails."""
         lacks = refuting.lacks(program, self.entry_point)
         return f"does not define {self.entry_point}" if lacks else None
 
-    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
-        """The finding on a program: passed if the test ran to its end."""
+    @property
+    def statements(self) -> Statements | None:
+        """The asserts that may change places, if there are some."""
+        return None if self.in_place else statements(self.test, self.entry_point)
+
+    def run(self, program: Program, pair: WorkerPair, seed: int) -> Finding:
+        """The finding on a program: passed if the test ran to its end.
+
+        Asserts change places only if neither the test nor the program can notice it.
+        """
+        parts = self.statements
+        if parts is None:
+            return self._tested(program.source, pair, seed, self.test, ())
+        order = self.suite.order(len(parts.asserts))
+        if is_reordered(order) and is_forgetful(program):
+            finding = self._tested(program.source, pair, seed, parts.text(order), order)
+            if is_certain(finding):
+                return finding
+        return self._tested(program.source, pair, seed, self.test, range(len(parts.asserts)))
+
+    def _tested(
+        self, source: str, pair: WorkerPair, seed: int, test: str, order: Sequence[int]
+    ) -> Finding:
+        """The finding of a test whose asserts are in this order; none if they are not known."""
         limits = self.limits
-        order = loading(source, self.entry_point, limits, seed)
-        with pair.candidate.run("candidate", limits, first=order) as run:
+        loaded = loading(source, self.entry_point, limits, seed)
+        with pair.candidate.run("candidate", limits, first=loaded) as run:
             refusal = load(run, self.entry_point, limits)
             if refusal is not None:
                 return refusal
-            with pair.tester(int(limits.memory_mb)) as test:
-                test.clock.begin()
-                test.send(
+            with pair.tester(int(limits.memory_mb)) as tester:
+                tester.clock.begin()
+                tester.send(
                     {
-                        **{"entry_point": self.entry_point, "test": self.test, "seed": seed},
+                        **{"entry_point": self.entry_point, "test": test, "seed": seed},
                         **{"prompt": self.prompt, "in_place": self.in_place},
                     }
                 )
-                return self._dialogue(test, run)
+                calls: list[float] = []
+                finding = self._dialogue(tester, run, calls)
+                calls.append(time.monotonic())
+        return self._in_stages(finding, order, calls) if order else finding
 
-    def _dialogue(self, test: Run, run: Run) -> Finding:
-        """The finding.
+    def _in_stages(self, finding: Finding, order: Sequence[int], calls: Sequence[float]) -> Finding:
+        """The finding with the asserts that ran: each of them calls the candidate once.
+
+        `calls` are the times of the calls and of the end. What follows the asserts is one more
+        stage, which has no number.
+        """
+        seconds = [after - before for before, after in itertools.pairwise(calls)]
+        stages = [
+            Stage(self.suite.name(number), Verdict.PASSED, spent)
+            for number, spent in zip(order, seconds, strict=False)
+        ]
+        rest = seconds[len(order) :]
+        if rest:
+            stages.append(Stage("the rest", Verdict.PASSED, sum(rest)))
+        if not stages or finding.verdict is Verdict.BROKEN:
+            return finding
+        stages[-1] = replace(stages[-1], verdict=finding.verdict)
+        self.suite.note(zip(order, stages, strict=False))
+        return with_stages(finding, stages)
+
+    def _dialogue(self, test: Run, run: Run, calls: list[float]) -> Finding:
+        """The finding. The times of the test's calls are added to `calls`.
 
         Forwards the test's calls to the candidate, and the answers back. The candidate's time is
         the sum of loading and all calls.
@@ -314,6 +377,8 @@ class AssertsCheck(ProgramCheck):
         while True:
             match test.receive():
                 case {"call": dict(question)}:
+                    if "do" not in question:
+                        calls.append(time.monotonic())
                     run.clock.turn()
                     answer = call(run, question)
                     if isinstance(answer, End):

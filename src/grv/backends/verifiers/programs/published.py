@@ -149,8 +149,9 @@ class PublishedCheck(ProgramCheck):
         """Only equal programs fail together: names decide which function is called."""
         return f"{PUBLISHED}:{checksum(self.program(text).source)}"
 
-    def run(self, source: str, pair: WorkerPair, seed: int) -> Finding:
+    def run(self, program: Program, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program: passed if every test passes, within the time of one."""
+        source = program.source
         rest = f"NAME = {self.entry_point!r}\n{_CALLS}" if self.entry_point else _READS
         order = loading(f"SOURCE = {source!r}\n{rest}", _ENTRY_POINT, self.limits, seed)
         with pair.candidate.run("candidate", self.limits, first=order) as run:

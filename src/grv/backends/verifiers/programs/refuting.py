@@ -19,7 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from .syntax import Program, parser_lock
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """The words of a text."""
     return frozenset(text.split())
 
 
@@ -28,7 +29,7 @@ def _public(module: object) -> frozenset[str]:
 
 
 _FRAMES = ("gi_", "cr_", "ag_", "tb_", "f_", "co_")  # attributes that lead to a frame or its code
-_DUNDERS = _words(
+_DUNDERS = words(
     """__name__ __init__ __repr__ __str__ __eq__ __lt__ __len__ __hash__ __iter__ __next__ __call__
     __contains__ __getitem__ __add__"""
 )
@@ -38,24 +39,24 @@ _EXCEPTIONS = {
     for name, value in vars(builtins).items()
     if isinstance(value, type) and issubclass(value, BaseException)
 }
-_BUILTINS = _EXCEPTIONS | _words(
+_BUILTINS = _EXCEPTIONS | words(
     """abs all any bin bool bytearray bytes callable chr complex dict divmod enumerate filter float
     format frozenset hash hex id input int isinstance issubclass iter len list map max min next
     object oct ord pow print range repr reversed round set slice sorted str sum tuple type zip
     property staticmethod classmethod NotImplemented Ellipsis"""
 )
 MODULES: Mapping[str, frozenset[str]] = {
-    "bisect": _words("bisect bisect_left bisect_right insort insort_left insort_right"),
+    "bisect": words("bisect bisect_left bisect_right insort insort_left insort_right"),
     "cmath": _public(cmath),
-    "collections": _words("Counter OrderedDict defaultdict deque"),
-    "functools": _words("cache cmp_to_key lru_cache partial reduce"),
-    "heapq": _words("heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest"),
+    "collections": words("Counter OrderedDict defaultdict deque"),
+    "functools": words("cache cmp_to_key lru_cache partial reduce"),
+    "heapq": words("heapify heappop heappush heappushpop heapreplace merge nlargest nsmallest"),
     "itertools": _public(itertools),
     "math": _public(math),
-    "random": _words("choice choices randint random randrange sample seed shuffle"),
-    "re": _words("compile escape findall finditer fullmatch match search split sub"),
-    "string": _words("ascii_letters ascii_lowercase ascii_uppercase digits punctuation whitespace"),
-    "typing": _words(
+    "random": words("choice choices randint random randrange sample seed shuffle"),
+    "re": words("compile escape findall finditer fullmatch match search split sub"),
+    "string": words("ascii_letters ascii_lowercase ascii_uppercase digits punctuation whitespace"),
+    "typing": words(
         """Any Callable Deque Dict FrozenSet Generator Iterable Iterator List Mapping Optional
         Sequence Set Tuple TypeVar Union"""
     ),
@@ -150,7 +151,7 @@ def lacks(program: Program, name: str) -> bool:
         return False
     if any(getattr(node, "name", None) in (name, "Solution") for node in program.tree.body):
         return False
-    return _are_plain(_nodes(program.tree), {name, "Solution"}, MODULES)
+    return are_plain(nodes_of(program.tree), {name, "Solution"}, MODULES)
 
 
 def is_blind(tree: ast.Module) -> bool:
@@ -161,8 +162,8 @@ def is_blind(tree: ast.Module) -> bool:
     without such a field. A metaclass receives the line of a class, so classes must have none; that
     is certain only if their bases are built-in.
     """
-    nodes = _nodes(tree)
-    if not _are_plain(nodes, set(), _MODULES_OF_BLIND):
+    nodes = nodes_of(tree)
+    if not are_plain(nodes, set(), _MODULES_OF_BLIND):
         return False
     has_bases = False
     for node in nodes:
@@ -177,10 +178,10 @@ def is_blind(tree: ast.Module) -> bool:
                 if keywords or not all(builtin):
                     return False
                 has_bases = has_bases or bool(bases)
-    return not has_bases or _BASES.isdisjoint(_bound(nodes))
+    return not has_bases or _BASES.isdisjoint(bound_in(nodes))
 
 
-def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
+def bound_in(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """All names in a program, except those that are only read."""
     for node in nodes:
         match node:
@@ -193,11 +194,11 @@ def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 _FIELD = re.compile(r"\{[^{}:!]*[.\[]")  # a field of a format that looks into its value
-_BASES = _EXCEPTIONS | _words("dict float frozenset int list object set str tuple")
-_MODULES_OF_BLIND = {**MODULES, "sys": _words("exit maxsize setrecursionlimit stdin stdout")}
+_BASES = _EXCEPTIONS | words("dict float frozenset int list object set str tuple")
+_MODULES_OF_BLIND = {**MODULES, "sys": words("exit maxsize setrecursionlimit stdin stdout")}
 
 
-def _nodes(tree: ast.Module) -> list[ast.AST]:
+def nodes_of(tree: ast.Module) -> list[ast.AST]:
     """All nodes but those that only name an operator, in the order of `ast.walk`."""
     nodes: list[ast.AST] = [tree]
     for node in nodes:  # which grows meanwhile
@@ -208,9 +209,10 @@ def _nodes(tree: ast.Module) -> list[ast.AST]:
     return [node for node in nodes if not isinstance(node, _OPERATORS)]
 
 
-def _are_plain(
+def are_plain(
     nodes: Sequence[ast.AST], wanted: set[str], known: Mapping[str, frozenset[str]]
 ) -> bool:
+    """Whether nodes bind no wanted name, and use only names and modules that are known."""
     modules: dict[str, str] = {}  # the names of imported modules
     qualified = set[int]()  # the names before a dot
     for node in nodes:

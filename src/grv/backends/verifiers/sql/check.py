@@ -33,8 +33,9 @@ from ...sandbox.limits import DEFAULT_LIMITS, End, RunLimits
 from ...sandbox.run import Run
 from ..answers import code_in, is_close, one_of, required_text, spoken, texts, tolerance_of
 from ..checks import WholeTextCheck
-from ..programs.checks import FailureCount, call, load, loading
+from ..programs.checks import call, load, loading
 from ..programs.findings import clean, failed, raised, refused, silent
+from ..suite import Suite
 from ..worker_pair import WorkerPair
 
 ENGINES = ("sqlite", "duckdb")
@@ -75,6 +76,10 @@ class _Reference:
         self.files = b""
 
 
+def _databases() -> Suite:
+    return Suite("database")
+
+
 @dataclass(frozen=True)
 class SqlCheck(WholeTextCheck):
     """Passes a text with a query that returns the rows of the reference query.
@@ -99,7 +104,7 @@ class SqlCheck(WholeTextCheck):
     variants: int = _VARIANTS
     tolerance: float = _TOLERANCE
     limits: RunLimits = DEFAULT_LIMITS
-    failures: FailureCount = field(default_factory=FailureCount, compare=False, repr=False)
+    suite: Suite = field(default_factory=_databases, compare=False, repr=False)
     _known: _Reference = field(default_factory=_Reference, compare=False, repr=False)
 
     @classmethod
@@ -178,16 +183,18 @@ class SqlCheck(WholeTextCheck):
         ) as run:
             if (refusal := load(run, _ENTRY, self.limits)) is not None:
                 return refusal
-            for number in self.failures.order(len(databases)):
-                expected = databases[number]
-                run.clock.begin()
-                reply = self._ask(run, "rows", query, expected.database)
-                wrong = self._wrong(run, reply, expected)
-                if wrong is not None:
-                    self.failures.failed(number)
-                    evidence = {"database": number, **wrong.evidence}
-                    return Finding(wrong.verdict, wrong.reason, evidence)
-        return Finding(Verdict.PASSED, "", {"databases": len(databases)})
+            # The candidate is a query, which keeps nothing: all databases may share a process.
+            return self.suite.find(
+                len(databases), lambda number: self._one(run, query, databases[number], number)
+            )
+
+    def _one(self, run: Run, query: str, expected: ExpectedRows, number: int) -> Finding:
+        run.clock.begin()
+        reply = self._ask(run, "rows", query, expected.database)
+        wrong = self._wrong(run, reply, expected)
+        if wrong is None:
+            return Finding(Verdict.PASSED)
+        return Finding(wrong.verdict, wrong.reason, {"database": number, **wrong.evidence})
 
     def _wrong(
         self, run: Run, reply: Mapping[str, Any] | End, expected: ExpectedRows

@@ -15,7 +15,7 @@ const chosen = {
 const cell = (table, row, name) => row[table.at.get(name)] ?? null;
 const column = (table, name) => table.columns[table.at.get(name)];
 
-/** The two costs of a price list "G,V", with or without a prefix "name:". */
+/** The costs of a price list "G,V" or "G,V,F", with or without a prefix "name:". */
 const pricesOf = (costs) => costs.split(":").at(-1).split(",").map(Number);
 
 /** The cost ratio of a price list; null for measured costs. */

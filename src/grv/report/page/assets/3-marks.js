@@ -190,16 +190,17 @@ const MARKS = {
   },
 
   iso(panel) {
-    const [generate, verify] = pricesOf(chosen.costs);
+    const [generate, verify, failure = verify] = pricesOf(chosen.costs);
     const { x, y } = panel;
-    if (!(generate > 0 && verify > 0)) return;
-    const least = generate * x.low + verify * y.low;
-    const most = generate * x.high + verify * y.high;
+    if (!(generate > 0 && failure > 0)) return;
+    const pass = verify - failure; // one of the verifications passes
+    const least = generate * x.low + failure * y.low + pass;
+    const most = generate * x.high + failure * y.high + pass;
     for (const cost of logTicks(least, most, 7)) {
       const spots = [];
       for (let at = 0; at <= 60; at += 1) {
         const made = x.low * (x.high / x.low) ** (at / 60);
-        const checked = (cost - generate * made) / verify;
+        const checked = (cost - pass - generate * made) / failure;
         if (checked >= y.low && checked <= y.high) spots.push([x.place(made), y.place(checked)]);
       }
       if (spots.length < 2) continue;

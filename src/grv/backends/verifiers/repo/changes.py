@@ -1,0 +1,217 @@
+"""Applies the changes of a candidate to the files of a commit, in memory.
+
+The result is one value: the new content of every file that differs from the commit. Candidates with
+equal results are one candidate, however their diffs are written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ....text import checksum
+from .diffs import FileChange, Hunk, ReadCandidate, Unreadable
+
+_LARGEST = 32 << 20  # bytes of one file
+_MOST_FILES = 5_000
+_LONGEST_NAME = 255
+_LONGEST_PATH = 1_000
+_GIT_NAMES = (".git", "git~1", ".gitmodules")
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """The content of a file, and its permissions: 0o644 or 0o755."""
+
+    content: bytes
+    mode: int = 0o644
+
+    @property
+    def digest(self) -> str:
+        """A checksum of the content."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+class Files(Protocol):
+    """The files of a commit."""
+
+    def kind(self, path: str) -> str:
+        """What is at a path: "file", "link", "submodule", "folder", or "" for nothing."""
+        ...
+
+    def file(self, path: str) -> NewFile:
+        """A file of the commit."""
+        ...
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a candidate makes of a commit.
+
+    Attributes:
+        files: the new content by path; None for a file that is gone.
+        form: how the candidate's text was read.
+    """
+
+    files: Mapping[str, NewFile | None]
+    form: str = ""
+
+    @property
+    def key(self) -> str:
+        """A checksum: equal if the files are."""
+        parts = []
+        for path, file in sorted(self.files.items()):
+            content = "-" if file is None else f"{file.mode:o} {file.digest}"
+            parts.append(f"{path.encode('utf-8', 'surrogateescape').hex()} {content}")
+        return checksum("\n".join(parts))
+
+
+def apply(candidate: ReadCandidate, files: Files) -> Changes:
+    """The files after a candidate's changes.
+
+    Raises:
+        Unreadable: a change does not fit, or leaves the tree.
+    """
+    if len(candidate.changes) > _MOST_FILES:
+        raise Unreadable(f"it changes more than {_MOST_FILES:,} files")
+    state = _State(files)
+    for change in candidate.changes:
+        state.apply(change)
+    changed = {path: file for path, file in state.changed.items() if not state.is_same(path, file)}
+    if not changed:
+        raise Unreadable("it changes nothing")
+    return Changes(changed, candidate.form)
+
+
+class _State:
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self.changed: dict[str, NewFile | None] = {}
+
+    def is_same(self, path: str, file: NewFile | None) -> bool:
+        """Whether a file is as in the commit."""
+        if self._files.kind(path) != "file":
+            return file is None
+        return file == self._files.file(path)
+
+    def apply(self, change: FileChange) -> None:
+        for path in (change.old, change.new):
+            if path is not None:
+                check_path(path)
+        if change.content is not None:
+            assert change.new is not None
+            self._check_place(change.new)
+            there = self._there(change.new)
+            mode = 0o644 if there is None else there.mode
+            self.changed[change.new] = NewFile(change.content, mode)
+            return
+        if change.old is None:
+            assert change.new is not None
+            self._create(change.new, change)
+            return
+        before = self._existing(change.old)
+        content = _patched(before.content, change.hunks, change.old)
+        if change.new is None:
+            if content:
+                raise Unreadable(f"it removes {change.old}, and not all of its lines")
+            self.changed[change.old] = None
+            return
+        if change.new != change.old:
+            if self._there(change.new) is not None:
+                raise Unreadable(f"{change.new} is already there")
+            self._check_place(change.new)
+            if not change.keeps_old:
+                self.changed[change.old] = None
+        self.changed[change.new] = NewFile(content, change.mode or before.mode)
+
+    def _create(self, path: str, change: FileChange) -> None:
+        if self._there(path) is not None:
+            raise Unreadable(f"{path} is already there")
+        self._check_place(path)
+        content = b"".join(line for hunk in change.hunks for line in hunk.new)
+        self.changed[path] = NewFile(content, change.mode or 0o644)
+
+    def _there(self, path: str) -> NewFile | None:
+        if path in self.changed:
+            return self.changed[path]
+        kind = self._files.kind(path)
+        if kind == "file":
+            return self._files.file(path)
+        if kind:
+            raise Unreadable(f"{path} is a {kind}")
+        return None
+
+    def _existing(self, path: str) -> NewFile:
+        there = self._there(path)
+        if there is None:
+            raise Unreadable(f"there is no {path}")
+        return there
+
+    def _check_place(self, path: str) -> None:
+        """Refuse a file below something that is no folder, or in place of a folder."""
+        parts = path.split("/")
+        for length in range(1, len(parts)):
+            above = "/".join(parts[:length])
+            is_file = self.changed.get(above) is not None
+            if above in self.changed and not is_file:
+                continue
+            kind = "file" if is_file else self._files.kind(above)
+            if kind not in ("", "folder"):
+                raise Unreadable(f"{above} is a {kind}")
+        if any(other.startswith(f"{path}/") and self.changed[other] for other in self.changed):
+            raise Unreadable(f"{path} is a folder")
+
+
+def check_path(path: str) -> None:
+    """Refuse a path that leaves the tree, or is git's own."""
+    parts = path.split("/")
+    outside = path.startswith("/") or any(part in ("", ".", "..") for part in parts)
+    if outside or "\\" in path or any(ord(letter) < 32 or ord(letter) == 127 for letter in path):
+        raise Unreadable(f"{path[:100]!r} is no path below the repository")
+    if len(path) > _LONGEST_PATH or any(
+        len(p.encode("utf-8", "replace")) > _LONGEST_NAME for p in parts
+    ):
+        raise Unreadable(f"a path is longer than {_LONGEST_PATH} characters")
+    if any(part.rstrip(" .").lower() in _GIT_NAMES for part in parts):
+        raise Unreadable(f"{path[:100]} belongs to git")
+
+
+def _patched(content: bytes, hunks: tuple[Hunk, ...], path: str) -> bytes:
+    """A file after its hunks, each of which must fit in exactly one place.
+
+    That place is the line that the hunk names, moved by what the hunks before have added; or else
+    the only one where its lines are.
+    """
+    lines = content.split(b"\n")
+    lines = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    moved = 0
+    done = 0  # lines before this one are final
+    for number, hunk in enumerate(hunks, 1):
+        wanted = hunk.start - 1 if hunk.old else hunk.start
+        place = _place(lines, hunk.old, wanted + moved, done)
+        if place is None:
+            raise Unreadable(f"hunk {number} of {path} does not fit")
+        lines[place : place + len(hunk.old)] = hunk.new
+        moved = place - wanted + len(hunk.new) - len(hunk.old)
+        done = place + len(hunk.new)
+    joined = b"".join(lines)
+    if len(joined) > _LARGEST:
+        raise Unreadable(f"{path} is larger than {_LARGEST >> 20} MB")
+    return joined
+
+
+def _place(lines: list[bytes], old: tuple[bytes, ...], wanted: int, first: int) -> int | None:
+    count = len(old)
+    if first <= wanted <= len(lines) - count and tuple(lines[wanted : wanted + count]) == old:
+        return wanted
+    if not old:
+        return None
+    last = len(lines) - count
+    places = [
+        place
+        for place in range(first, last + 1)
+        if lines[place] == old[0] and tuple(lines[place : place + count]) == old
+    ]
+    return places[0] if len(places) == 1 else None
