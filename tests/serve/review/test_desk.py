@@ -86,7 +86,7 @@ def test_a_verdict_needs_the_lease_of_this_reviewer(ledger: TableLedger) -> None
     assert refused(desk, ID, lease.secret, "bob") == "lease"
     assert verdicts(ledger) == []
     found = desk.give(ID, lease.secret, "fail", reviewer="ann", note=" wrong ", seconds=0)
-    assert (found.note, found.usage) == ("wrong", {"seconds": 0.0})
+    assert (found.note, found.usage) == ("wrong", Usage(seconds=0.0))
     assert verdicts(ledger) == [("failed", "ann")]
     assert refused(desk, ID, lease.secret, saying="fail") == "recorded"
     assert refused(desk, ID, lease.secret) == "lease"
