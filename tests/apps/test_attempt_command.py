@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import tempfile
 import time
@@ -13,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from grv.ledger import open_ledger
+from grv.runtime.attempts import mean_dollars
 from grv.serve import Desk
-from grv.testing import AgentStep, ScriptedAgent
+from grv.testing import AgentStep, FakeOpenai, ScriptedAgent
 from support.attempts import killed, make_project, right, slow, wrong
 from support.commands import Ran, ended, grv, here, refuses, start
 from support.user_repositories import git, state_of
@@ -81,6 +83,8 @@ def test_the_first_attempt_that_passes_is_accepted_and_becomes_a_branch(
     assert "attempt 3 is accepted; 3 attempts for 0.6 dollars" in ran.out
     assert "attempt 1 (agent1) failed: tests failed" in ran.err
     assert [path.name for path in own_folder.glob("grv-run-*")] == []
+    with closing(open_ledger(str(project / ".git" / "grv" / "attempts.ledger"))) as ledger:
+        assert mean_dollars(ledger) == {"agent:agent1": pytest.approx(0.2)}
 
 
 def test_the_same_command_runs_nothing_again_and_applies(project: Path) -> None:
@@ -158,6 +162,29 @@ def test_the_number_of_attempts_is_a_limit_also_when_continued(project: Path) ->
     assert len(agent.runs) == 3
 
 
+def test_a_higher_budget_continues_the_same_search(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in = ScriptedAgent(tmp_path, [wrong(TASK), right(TASK)], form="claude")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    claude = programs / "claude"
+    claude.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/words\n{shlex.join(stand_in.command)}\n')
+    claude.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    words = [*arguments(project), "--agent", "claude", "--budget"]
+
+    first = here(*words, "0.25usd", "--most", "0.2usd")
+    second = here(*words, "5usd")
+
+    assert (first.code, second.code) == (1, 0)
+    assert len(stand_in.runs) == 2
+    lines = (tmp_path / "words").read_text().splitlines()
+    assert "--max-budget-usd 0.2" in lines[0]
+    assert "--max-budget-usd 1" in lines[1]
+    assert "attempt 2 is accepted; 2 attempts for 0.5 dollars" in second.out
+
+
 def test_equal_diffs_are_verified_once(project: Path) -> None:
     agent = scripted(project, [wrong(TASK), wrong(TASK), right(TASK)])
     out = project.parent / "out.json"
@@ -178,6 +205,7 @@ def test_slow_and_dying_agents_have_no_candidate(project: Path, own_folder: Path
     assert ran.code == 0, ran.err
     rows = json.loads(out.read_text())["attempts"]
     assert [row["verdict"] for row in rows] == ["no candidate", "no candidate", "accepted"]
+    assert "dropped as broken" not in ran.err
     assert rows[0]["reason"] == "not done within 1 s"
     assert rows[1]["reason"] == "exit status 137"
     assert list(own_folder.glob("grv-run-*")) == []
@@ -205,6 +233,33 @@ def test_several_agents_are_a_portfolio_and_the_cheap_one_starts(project: Path) 
     rows = json.loads(out.read_text())["attempts"]
     assert rows[0]["agent"] == "agent2"
     assert rows[-1] == rows[-1] | {"agent": "agent1", "verdict": "accepted"}
+
+
+def test_a_judge_scores_diffs_and_is_paid_for(project: Path) -> None:
+    agent = scripted(project, [wrong(TASK), right(TASK)])
+    out = project.parent / "out.json"
+    prices = {"prompt": 100.0, "completion": 100.0}
+    with FakeOpenai(lambda prompt, index: "7", says_cost=True, prices=prices) as server:
+        words = arguments(project, agent, budget="5usd", out=out, score="judge:openai:fake")
+
+        ran = here(*words, "--score-url", server.url)
+
+    assert ran.code == 0, ran.err
+    rows = json.loads(out.read_text())["attempts"]
+    assert [row["score"] is None for row in rows] == [False, False]
+    with closing(open_ledger(str(project / ".git" / "grv" / "attempts.ledger"))) as ledger:
+        (summary,) = ledger.searches()
+    assert summary.paid > 0.5
+
+
+def test_a_score_may_be_trained_on_the_own_ledger(project: Path) -> None:
+    agent = scripted(project, [wrong(TASK), right(TASK)])
+    ledger = project.parent / "own.ledger"
+    words = arguments(project, agent, attempts=3, ledger=ledger, score=f"trained:{ledger}")
+
+    ran = here(*words)
+
+    assert ran.code == 0, ran.err
 
 
 def test_a_person_decides_after_the_tests(project: Path) -> None:

@@ -62,6 +62,8 @@ OPTIONS = {
         "--no-overlap",
         "--wait-price",
         "--deadline",
+        "--errors",
+        "--wrong",
     ],
     "oracle": [
         "--rewards",
@@ -97,6 +99,7 @@ OPTIONS = {
         "--list",
         "--text",
         "--filter",
+        "--hour",
     ],
 }
 

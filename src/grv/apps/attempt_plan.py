@@ -126,7 +126,7 @@ def prepared(options: AttemptOptions, tell: Tell) -> Iterator[AttemptPlan]:
     commit = _commit(repository, options)
     name, text = _task(options.task)
     _check_branches(repository, name)
-    agents = _agents(options)
+    agents = _agents(options, None)
     problem = Problem(name, text, _check(options, repository, commit))
     place = options.ledger or _own_ledger(repository)
     check_outputs(
@@ -183,11 +183,14 @@ def _check_branches(repository: UserRepository, name: str) -> None:
             raise UsageError(f"there is a branch {branch}, so {branch}/1 cannot be made: rename it")
 
 
-def _agents(options: AttemptOptions) -> dict[str, Agent]:
-    """The agents by name. Names differ; a program that is not there is refused."""
+def _agents(options: AttemptOptions, most: float | None) -> dict[str, Agent]:
+    """The agents by name. Names differ; a program that is not there is refused.
+
+    `most` is what an attempt may cost; agents that take a limit are told.
+    """
     agents: dict[str, Agent] = {}
     for text in options.agent:
-        agent = Agent.of(text, _most(options))
+        agent = Agent.of(text, most)
         program = agent.command[0]
         if "/" in program and options.agent_image is None:
             program = os.path.abspath(program)
@@ -225,9 +228,10 @@ def _check(options: AttemptOptions, repository: UserRepository, commit: str) -> 
         "command": words,
         "limits": {"seconds": options.verify_timeout},
     }
-    for name in ("protect", "readable"):
-        if listed := getattr(options, name):
-            check[name] = list(listed)
+    if options.protect:
+        check["protect"] = list(options.protect)
+    if options.readable:
+        check["readable"] = [os.path.abspath(folder) for folder in options.readable]
     if options.image is not None:
         check["image"] = options.image
     if not options.people:
@@ -256,6 +260,7 @@ class AttemptPlan:
     """The attempts at one task: how they are searched for, and what came of them.
 
     Attributes:
+        agents: by name, without the limit on what an attempt may cost.
         caller: makes the calls.
         solution: what the search has found; None before its end.
         show: is told in a few words what happens now.
@@ -307,9 +312,13 @@ class AttemptPlan:
             raise UsageError("--agent-env is for agents in containers: give --agent-image")
         generators = {}
         limit = AttemptLimit(options.attempts)
+        limited = _agents(options, most)
         for name, agent in zip(names, self.agents.values(), strict=True):
             program = CommandGenerator(
-                agent, seconds=options.attempt_timeout, keep=options.keep, container=container
+                limited[agent.name],
+                seconds=options.attempt_timeout,
+                keep=options.keep,
+                container=container,
             )
             self._programs.append(program)
             backends = Backends(
@@ -345,7 +354,10 @@ class AttemptPlan:
         limit.count(len(SearchView(self._before).made))
 
     def _about(self, agent: Agent) -> dict[str, Any]:
-        """What an agent's attempts depend on, for the ledger: without keys."""
+        """What an agent's attempts depend on, for the ledger: without keys.
+
+        What an attempt may cost is no part of it, so that a budget can be raised.
+        """
         command = [without_secrets(part) for part in agent.command]
         return {"generator": f"agent:{agent.name}", "command": command, "score": self._score}
 

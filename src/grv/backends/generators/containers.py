@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ TREE = "/work"  # the folder that the program works in
 FILES = "/grv"  # the task, and the files that the program may write
 _MARK = "container"  # the file of a run folder that names the engine of its container
 _SECONDS = 60.0
-_MOST_PROCESSES = 4096
+_MOST = 4096  # processes, and open files of each
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ class AgentContainer:
             "--pull=never",
             "--cap-drop=ALL",
             "--security-opt=no-new-privileges",
-            f"--pids-limit={_MOST_PROCESSES}",
+            f"--pids-limit={_MOST}",
+            *_own_limits(),
             "--tmpfs=/tmp:rw,nosuid,nodev,mode=1777",
             f"--volume={folder / 'tree'}:{TREE}:rw",
             f"--volume={folder / 'files'}:{FILES}:rw",
@@ -97,6 +99,17 @@ class AgentContainer:
     def mark(self, folder: Path) -> None:
         """Note in a run folder that it has a container, so that whoever removes it ends that."""
         (folder / _MARK).write_text(self.engine, encoding="ascii")
+
+
+def _own_limits() -> list[str]:
+    """No higher limits than this process has: an engine without rights could not set them."""
+    limits = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC}
+    options = []
+    for name, number in limits.items():
+        _, hard = resource.getrlimit(number)
+        most = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
+        options.append(f"--ulimit={name}={most}:{most}")
+    return options
 
 
 def remove_container(folder: Path) -> None:

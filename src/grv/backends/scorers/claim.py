@@ -45,13 +45,8 @@ class ClaimScorer:
         return "ClaimScorer()"
 
     async def score(self, problem: Problem, drafts: Sequence[Draft]) -> Sequence[Score]:
-        """One score per draft. A draft that no program made has none."""
-        return [self._score(draft) for draft in drafts]
-
-    def _score(self, draft: Draft) -> Score:
-        if not draft.log:
-            return Score(None, reason="there is no log of a run")
-        return Score(self.of(draft.log))
+        """One score per draft. Without a log of a run, nothing is claimed."""
+        return [Score(self.of(draft.log)) for draft in drafts]
 
     def of(self, log: str) -> float:
         """What a log claims at its end."""
