@@ -9,12 +9,12 @@ in which the other asserts are left out, run in the sandbox. FILE keeps the outc
 some minutes. Without a folder, a population is generated.
 
 A candidate costs 1. A suite costs 10, which its tests share: equally, or in proportion to prices
-between 1 and 100 that are drawn evenly on a logarithmic scale, anew for each order (`unequal`). A verification is billed
-for the tests that ran. The policy is `varied`, or verify-all if there is no score. All rows of a
-table have the same orders of candidates. `told` is the price of a verification that the policy
-plans with. What a price depends on is measured on one half of the problems, and the cost on the
-other half, both ways round. Ratios are of mean costs over the problems that can be solved, with
-95 % intervals from 2,000 resamples of the problems.
+between 1 and 100 that are drawn evenly on a logarithmic scale, anew for each order (`unequal`). A
+verification is billed for the tests that ran. The policy is `varied`, or verify-all if there is no
+score. All rows of a table have the same orders of candidates. `told` is the price of a verification
+that the policy plans with. What a price depends on is measured on one half of the problems, and the
+cost on the other half, both ways round. Ratios are of mean costs over the problems that can be
+solved, with 95 % intervals from 2,000 resamples of the problems.
 
 `--equality` verifies N different completions in the sandbox, by the tests as they are, three times:
 in file order, learned order and reversed order. It counts the verdicts that differ.

@@ -185,6 +185,7 @@ MISSING = [
     ("postgres", ["runs", "list", "postgresql://user@127.0.0.1/ledger"]),
     ("inspect", ["convert", "samples.eval", "-o", "new.csv"]),
     ("serve", ["dashboard", "some.ledger"]),
+    ("mcp", ["mcp", "--generator", "none", "--ledger", "new.ledger"]),
     ("ray", ["doctor", "--engine", "ray"]),
     ("schema", ["doctor", "--problems", "schema.jsonl"]),
     ("text", ["doctor", "--problems", "text.jsonl"]),

@@ -37,7 +37,7 @@ _INSTALLED = tuple(
     sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
 
-_PROGRAMS = ("command:", "agent:")  # how specifications of programs begin
+_PROGRAMS = ("command:", "agent:", "harbor:")  # how specifications of programs begin
 
 _allowed: set[tuple[str, str]] = set()
 _allowed_commands: set[str] = set()

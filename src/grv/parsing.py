@@ -60,6 +60,18 @@ def _listed(numbers: Sequence[float]) -> Costs:
     return costs
 
 
+def parse_errors(text: str) -> tuple[float, float]:
+    """The errors of a verifier `A,B`: how often it passes a wrong candidate, and fails a right one.
+
+    >>> parse_errors(".05,.1")
+    (0.05, 0.1)
+    """
+    numbers = _numbers(text)
+    if len(numbers) != 2 or not all(0 <= each < 1 for each in numbers) or sum(numbers) >= 1:
+        raise UsageError("give two shares whose sum is below 1, as in .05,.1")
+    return numbers[0], numbers[1]
+
+
 def written_costs(costs: Costs, digits: str = "g") -> str:
     """A price list as `--costs` reads it, for people: `1,10`, `1,10,2` or `measured:1,10`.
 

@@ -97,6 +97,7 @@ OPTIONS = {
         "--list",
         "--text",
         "--filter",
+        "--hour",
     ],
 }
 

@@ -28,8 +28,8 @@ BY_PROMPT = {f"{case.name}: {case.prompt}": case for case in HERE}
 
 
 def test_no_kind_is_left_out() -> None:
-    """Servers, people, judges and proofs are tested elsewhere: they need more than a program."""
-    elsewhere = {"http", "human", "judge", "proof"}
+    """Servers, people, judges, proofs and containers are tested elsewhere: they need more."""
+    elsewhere = {"http", "human", "judge", "proof", "harbor"}
     assert {case.check["kind"] for case in CASES} >= KINDS.keys() - elsewhere
 
 

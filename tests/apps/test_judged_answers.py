@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from grv.ledger.opening import open_ledger
 from grv.testing.servers import FakeOpenai
 from support.commands import here
 
@@ -20,6 +23,23 @@ pytestmark = pytest.mark.usefixtures("own_folder")
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-of-some-length")
+
+
+LEDGER = "answers.jsonl.ledger"
+ARGUMENTS = (
+    "problems.jsonl",
+    "--generator",
+    "openai:fake",
+    "--allow-commands",
+    "--costs",
+    "1,2",
+    "--budget",
+    200,
+    "--out",
+    "answers.jsonl",
+    "--score",
+    "length",
+)
 
 
 class World:
@@ -51,24 +71,7 @@ def write(problems: int, check: dict[str, Any]) -> None:
 
 
 def solve(server: FakeOpenai, *more: object) -> list[dict[str, Any]]:
-    ran = here(
-        "solve",
-        "problems.jsonl",
-        "--generator",
-        "openai:fake",
-        "--base-url",
-        server.url,
-        "--allow-commands",
-        "--costs",
-        "1,2",
-        "--budget",
-        200,
-        "--out",
-        "answers.jsonl",
-        "--score",
-        "length",
-        *more,
-    )
+    ran = here("solve", *ARGUMENTS, "--base-url", server.url, *more)
     assert ran.code in (0, 1), ran
     lines = Path("answers.jsonl").read_text(encoding="utf-8").splitlines()
     return sorted(map(json.loads, lines), key=lambda answer: str(answer["problem"]))
@@ -90,6 +93,51 @@ def test_a_judged_answer_is_called_judged_and_had_enough_passes() -> None:
         assert world.calls[answer["answer"]] >= 3
     wrong = sum(each["answer"].startswith("wrong") for each in judged)
     assert wrong <= 3  # .05 of 12 are expected at most
+
+
+def test_judged_and_verified_are_kept_apart_wherever_they_are_shown() -> None:
+    world = World(right=0.5, false_pass=0.1)
+    with FakeOpenai(world) as server:
+        record = {"kind": "judge", "model": "openai:fake", "url": server.url, "temperature": 1}
+        write(4, {**record, "errors": {"false_pass": 0.1}})
+        lines = Path("problems.jsonl").read_text(encoding="utf-8")
+        sure = {"kind": "text", "contains_all": ["right"]}
+        line = json.dumps({"problem": "sure", "prompt": "Question?", "check": sure})
+        Path("problems.jsonl").write_text(f"{lines}{line}\n", encoding="utf-8")
+        answers = solve(server)
+        collected = here(
+            "collect",
+            "problems.jsonl",
+            "--generator",
+            "openai:fake",
+            "--base-url",
+            server.url,
+            "--allow-commands",
+            "-n",
+            4,
+            "--score",
+            "length",
+            "--out",
+            "log.csv",
+        )
+    assert [each["answer_status"] for each in answers] == ["judged"] * 4 + ["verified"]
+    listed = here("runs", "list", LEDGER).out
+    outcomes = Counter(word for word in listed.split() if word in ("judged", "solved"))
+    assert outcomes["judged"] == 4
+    assert here("runs", "check", LEDGER).code == 0
+    with closing(open_ledger(LEDGER, read_only=True)) as ledger:
+        totals = Counter(each.outcome for each in ledger.searches())
+    assert totals == {"judged": 4, "solved": 1}
+    again = here("solve", *ARGUMENTS, "--base-url", "http://127.0.0.1:1")
+    assert "judged, not verified, because the check errs: 4 answers" in again.out
+    assert here("runs", "export", LEDGER, "--out", "exported.csv").code == 0
+    compared = here("compare", "exported.csv", "--policy", "verify-all", "--unlabelled", "fail")
+    assert "labels by a check that errs, judged and not verified:" in compared.out
+    # A judge labels a log, each candidate once, and the log says so.
+    assert collected.code == 0, collected
+    with Path("log.csv").open(encoding="utf-8") as file:
+        labels = {row["problem"]: row["labels"] for row in csv.DictReader(file)}
+    assert labels == {**{f"p{number}": "judged" for number in range(4)}, "sure": ""}
 
 
 def test_a_run_that_goes_on_pays_no_judge_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -9,11 +10,15 @@ from typing import Any
 import pytest
 
 from grv.backends.protocols import Draft, Finding, Problem
-from grv.backends.verifiers.judge import INSTRUCTION, read_verdict
+from grv.backends.sandbox.limits import Isolation
+from grv.backends.verifiers.checks import Check
+from grv.backends.verifiers.engine import Job, LocalEngine
+from grv.backends.verifiers.judge import INSTRUCTIONS, read_verdict
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
 from grv.testing.servers import FakeAnthropic, FakeGemini, FakeOpenai, FakeResponses, FakeServer
+from grv.theory.confirmations import CallCounts, Confirm, Earlier, Errors
 
 DIALECTS: dict[str, type[FakeServer]] = {
     "openai": FakeOpenai,
@@ -58,7 +63,7 @@ def test_the_answer_is_a_string_in_a_record_and_the_instruction_comes_first(
         found = judge(verifier, server, text, reference="12", rubric=["one number"])
         messages = server.bodies[0]["messages"]
     assert found.verdict is Verdict.FAILED
-    assert messages[0] == {"role": "system", "content": INSTRUCTION}
+    assert messages[0] == {"role": "system", "content": INSTRUCTIONS[0]}
     assert len(messages) == 2
     assert json.loads(messages[1]["content"]) == {
         "problem": "What is 7 + 5?",
@@ -141,3 +146,37 @@ def test_a_file_of_problems_may_not_send_candidates_away_unless_the_user_allows_
         pytest.raises(UsageError, match="sends candidates to the model 'openai:fake'"),
     ):
         careful.prepare(problem)
+
+
+class OneRun(LocalEngine):
+    """Runs a check once, however often its record says: as a node of a cluster does."""
+
+    def __init__(self) -> None:
+        super().__init__(1, Isolation.JAIL)
+        self.seeds: list[int] = []
+
+    def judge(self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0) -> Finding:
+        self.seeds.append(seed)
+        return Finding(Verdict.PASSED if text == "12" else Verdict.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("confirm", "number", "calls"),
+    [(Confirm.COLD, 1, 1), (Confirm.COLD, 50, 5), (Confirm.BAYES, 1, 2)],
+)
+def test_a_candidate_gets_its_passes_on_any_engine(
+    confirm: Confirm, number: int, calls: int
+) -> None:
+    check = {"kind": "judge", "model": "openai:fake", "temperature": 1}
+    problem = Problem("sum", "What is 7 + 5?", {**check, "errors": {"false_pass": 0.1}})
+    engine = OneRun()
+    with CheckVerifier(engine=engine, allow_commands=True, confirm=confirm, wrong=0.2) as verifier:
+        found = asyncio.run(verifier.verify(problem, Draft("12"), earlier=Earlier(number=number)))
+        assert found.verdict is Verdict.PASSED
+        assert engine.seeds == list(range(calls))
+        assert found.wrong_probability is not None
+        assert found.wrong_probability <= 0.2
+        failed = asyncio.run(verifier.verify(problem, Draft("13"), earlier=Earlier(number=number)))
+    assert failed.verdict is Verdict.FAILED
+    assert failed.wrong_probability is None
+    assert failed.call_counts == (CallCounts(0, 1), Errors(0.1, 0.0))

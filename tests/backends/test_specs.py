@@ -159,6 +159,7 @@ MODEL = TrainedModel(
 )
 # For each placeholder of a form: an argument that works.
 ARGUMENTS = {
+    "AGENT": "oracle",
     "LEDGER": "scorer.json",
     "MODEL": "m",
     "NAME": "claude:m",

@@ -26,7 +26,7 @@ from grv.ledger.ledger import Ledger, MemoryLedger
 from grv.ledger.sqlite import SqliteLedger
 from grv.policies import Adaptive, Alternate, Balanced, Fixed, Hedged, Threshold, Varied, VerifyAll
 from grv.replay.engine import replayed
-from grv.runtime.collect import Collection, collect_many
+from grv.runtime.collect import Collected, Collection, collect_many
 from grv.runtime.executor import Backends
 from grv.runtime.prices import Meter, Prices
 from grv.runtime.record import SearchRecord
@@ -186,7 +186,7 @@ async def test_a_collection_bills_failures_and_passes() -> None:
     backends = Bench(world).backends
     collection = Collection(backends, n=4, costs=COSTS)
     ledger = MemoryLedger()
-    collected = []
+    collected: list[Collected] = []
     await collect_many([PROBLEM], collection, ledger=ledger, done=collected.append)
     assert (collected[0].verified, collected[0].failed) == (4, 2)
     assert ledger.possibly_paid() == 4 + 2 * 2 + 2 * 10

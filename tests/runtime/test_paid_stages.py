@@ -20,7 +20,6 @@ import grv
 from grv.backends.callables import CallableScorer
 from grv.backends.protocols import Draft, Problem
 from grv.backends.verifiers.pool import CheckVerifier
-from grv.backends.verifiers.suite import TestOrder
 from grv.core.values import Measured
 from grv.ledger.entries import Staged, from_text, kind_of, to_text
 from grv.ledger.ledger import MemoryLedger
@@ -154,7 +153,7 @@ def test_a_log_has_the_stages_and_a_new_process_starts_from_them() -> None:
 
 @pytest.mark.slow
 def test_in_file_order_nothing_is_learned() -> None:
-    with CheckVerifier(workers=1, order_tests=TestOrder.FILE) as verifier:
+    with CheckVerifier(workers=1, order_tests="file") as verifier:
         rows = collected(verifier, MemoryLedger(), texts()).rows
     assert [len(names(row.stage_costs)) for row in rows] == [3, 3, 3]
 

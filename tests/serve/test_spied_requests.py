@@ -12,8 +12,8 @@ import pytest
 TESTS = Path(__file__).parents[1]
 
 
-def spied(folder: Path, count: int) -> None:
-    words = [sys.executable, "-m", "support.spied", str(folder), str(count)]
+def spied(folder: Path, count: int, what: str = "requests") -> None:
+    words = [sys.executable, "-m", "support.spied", str(folder), str(count), what]
     ran = subprocess.run(words, cwd=TESTS, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     said = json.loads(ran.stdout)
@@ -28,6 +28,11 @@ def spied(folder: Path, count: int) -> None:
 @pytest.mark.slow
 def test_no_field_of_a_request_opens_a_file_or_a_connection(tmp_path: Path) -> None:
     spied(tmp_path, 1000)
+
+
+@pytest.mark.slow
+def test_no_argument_of_a_tool_opens_a_file_or_a_connection(tmp_path: Path) -> None:
+    spied(tmp_path, 1000, "tools")
 
 
 @pytest.mark.soak

@@ -72,8 +72,8 @@ class Server:
 
     @property
     def root(self) -> str:
-        """The address without /v1."""
-        return self.url.removesuffix("/v1")
+        """The address without its path."""
+        return self.url.removesuffix("/v1").removesuffix("/mcp")
 
     @property
     def address(self) -> tuple[str, int]:
@@ -107,8 +107,17 @@ class Server:
 @contextmanager
 def serving(folder: Path, *more: object, env: Mapping[str, str] | None = None) -> Iterator[Server]:
     """A server with these options, of which the job file is in the folder."""
+    with serving_command("serve", " serves ", folder, *more, env=env) as server:
+        yield server
+
+
+@contextmanager
+def serving_command(
+    command: str, says: str, folder: Path, *more: object, env: Mapping[str, str] | None = None
+) -> Iterator[Server]:
+    """A command that serves and says its address first."""
     ledger = () if "--ledger" in more else ("--ledger", folder / "ledger")
-    words = ["serve", folder / "job.toml", "--port", 0, *ledger, *more]
+    words = [command, folder / "job.toml", "--port", 0, *ledger, *more]
     process = start(*words, env=env)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -117,7 +126,7 @@ def serving(folder: Path, *more: object, env: Mapping[str, str] | None = None) -
     reader.start()
     try:
         said = process.stdout.readline()
-        assert " serves " in said, (said, server.lines)
+        assert says in said, (said, server.lines)
         server.url = said.split()[0]
         yield server
     finally:

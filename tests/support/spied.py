@@ -1,6 +1,7 @@
 """Sends hostile requests to a server in this process, and reports what the process opened.
 
-    python -m support.spied FOLDER COUNT
+    python -m support.spied FOLDER COUNT        requests to `grv serve`
+    python -m support.spied FOLDER COUNT tools  calls of tools of `grv mcp`
 
 A spy cannot be removed, so this runs in a process of its own. It prints one line of JSON: how many
 requests were answered with which status, and what was opened, connected to or started meanwhile.
@@ -28,9 +29,11 @@ from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.calls import Caller
 from grv.runtime.executor import Backends
 from grv.serve.app import Application, ServerTimes
-from grv.serve.clients import Clients
+from grv.serve.clients import ANYONE, Clients
 from grv.serve.door import Door, DoorBounds
+from grv.serve.errors import ApiError
 from grv.serve.events import Events
+from grv.serve.mcp.tools import Tools
 from grv.serve.metrics import Metrics
 from grv.serve.profiles import Profile, SearchPlan
 from grv.serve.searches import Searches, ServerBounds
@@ -145,6 +148,22 @@ WHOLE: dict[str, Any] = {
 FUNCTION = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "expected": 1}]}
 
 
+VERIFY: dict[str, Any] = {
+    "candidate": "It is \\boxed{42}",
+    "check": {"kind": "math", "answer": "42"},
+    "problem": "p",
+    "model": "m",
+    "budget": 50,
+    "deadline": 20,
+}
+SOLVE: dict[str, Any] = {
+    "problem": "What is it?",
+    "model": "m",
+    **WHOLE["grv"],
+    **{name: WHOLE[name] for name in ("temperature", "top_p", "max_tokens", "seed", "stop")},
+}
+
+
 class Fake:
     """A model whose every answer is right, and its scores."""
 
@@ -212,6 +231,36 @@ def requests(count: int) -> Iterator[tuple[str, Any]]:
             yield "/v1/chat/completions", said
 
 
+def tool_calls(count: int) -> Iterator[tuple[str, Any]]:
+    """Tools and hostile arguments: every text in every place, then more forms of them."""
+    whole = [("verify", VERIFY), ("verify", changed(VERIFY, ("check",), FUNCTION))]
+    whole += [("solve", SOLVE), ("solve", changed(SOLVE, ("check",), FUNCTION))]
+    whole += [("status", {"search": "x"}), ("attempt", {"task": "x", "repository": "x"})]
+    extra = ("base_url", "repository", "ledger", "argv", "path", "generator", "agent")
+    whole += [("verify", {**VERIFY, name: "x"}) for name in extra]
+    every = [
+        (tool, body, path, text) for tool, body in whole for path in places(body) for text in TEXTS
+    ]
+    chosen = random.Random(0)
+    chosen.shuffle(every)
+    for tool, body, path, text in every[:count]:
+        form = text if chosen.random() < 0.5 else chosen.choice(forms(text))
+        yield (tool if chosen.random() < 0.99 else text), changed(body, path, form)
+
+
+async def call(tools: Tools, name: str, arguments: Any) -> int:
+    """The status of a call."""
+
+    async def report(steps: float, message: str) -> None:
+        pass
+
+    try:
+        await tools.call(name, arguments, ANYONE, report)
+    except ApiError as error:
+        return error.status if "\n" not in str(error) else 0
+    return 200
+
+
 async def ask(app: Application, path: str, body: Any) -> int:
     """The status of a request."""
     content = json.dumps(body).encode()
@@ -249,7 +298,7 @@ async def ask(app: Application, path: str, body: Any) -> int:
     return status
 
 
-async def work(folder: Path, count: int) -> dict[str, Any]:
+async def work(folder: Path, count: int, what: str) -> dict[str, Any]:
     """Answer the requests under the eyes of a spy."""
     seen: list[str] = []
     ready = False
@@ -273,17 +322,25 @@ async def work(folder: Path, count: int) -> dict[str, Any]:
         door = Door(DoorBounds(), keys=False)
         metrics = Metrics(ledger, 1e9)
         app = Application({"m": profile}, Clients(), searches, metrics, door, events, ServerTimes())
+        tools = Tools({"m": profile}, searches, ledger)
         found: Counter[int] = Counter()
         async with searches.open():
+            for name, given in (("verify", VERIFY), ("solve", SOLVE), ("status", {})):
+                await call(tools, name, given)
             for body in (WHOLE, changed(WHOLE, ("grv", "check"), FUNCTION)):
                 await ask(app, "/v1/chat/completions", body)  # what is loaded late is loaded now
             ready = True
-            for path, body in requests(count):
-                found[await ask(app, path, body)] += 1
+            if what == "tools":
+                for name, given in tool_calls(count):
+                    found[await call(tools, name, given)] += 1
+            else:
+                for path, body in requests(count):
+                    found[await ask(app, path, body)] += 1
             ready = False
         ledger.close()
     return {"statuses": found, "seen": seen, "postgres": "psycopg" in sys.modules}
 
 
 if __name__ == "__main__":
-    print(json.dumps(anyio.run(work, Path(sys.argv[1]), int(sys.argv[2]))))
+    folder, number, what = (*sys.argv[1:], "requests")[:3]
+    print(json.dumps(anyio.run(work, Path(folder), int(number), what)))

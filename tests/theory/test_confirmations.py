@@ -8,7 +8,15 @@ import random
 import pytest
 
 from grv.core.errors import UsageError
-from grv.theory.confirmations import Errors, RightShares, passes_needed
+from grv.theory.confirmations import (
+    CallCounts,
+    Confirm,
+    Earlier,
+    Errors,
+    ProbablyRight,
+    RightShares,
+    passes_needed,
+)
 
 ERRORS = [Errors(0.05, 0.05), Errors(0.2, 0.1), Errors(0.01, 0.3), Errors(0.6, 0.2)]
 
@@ -45,18 +53,16 @@ def _search(
     """Whether the candidate that the rule returns is right; None if it returns none of 200."""
     for _ in range(200):
         is_right = generator.random() < share
-        passes = failures = 0
+        rule = Confirm.BAYES.rule(errors, wrong, Earlier(shares=rates))
+        counts = CallCounts()
         while True:
             passing = 1 - errors.false_fail if is_right else errors.false_pass
-            if generator.random() < passing:
-                passes += 1
-            else:
-                failures += 1
-            decision = rates.decide(passes, failures, errors, wrong)
+            counts = counts.plus(passed=generator.random() < passing)
+            decision = rule.decide(counts)
             if decision == "return":
                 return is_right
             if decision == "drop":
-                rates = rates.given(passes, failures, errors)
+                rates = rates.given(counts, errors)
                 break
     return None
 
@@ -89,7 +95,7 @@ def test_the_fit_finds_the_shares_of_earlier_problems() -> None:
             is_right = generator.random() < share
             passing = 0.9 if is_right else 0.05
             passes = sum(generator.random() < passing for _ in range(3))
-            candidates.append((passes, 3 - passes))
+            candidates.append(CallCounts(passes, 3 - passes))
         problems.append(candidates)
     fitted = RightShares.fitted(problems, errors)
     low = sum(weight for share, weight in fitted.weights.items() if share < 0.03)
@@ -101,4 +107,5 @@ def test_the_fit_finds_the_shares_of_earlier_problems() -> None:
 
 def test_nothing_is_returned_before_a_pass() -> None:
     certain = RightShares({1.0: 1.0})
-    assert certain.decide(0, 0, Errors(0.1, 0.1), 0.05) == "again"
+    rule = ProbablyRight(certain, Errors(0.1, 0.1), 0.05, most=10)
+    assert rule.decide(CallCounts()) == "again"

@@ -249,9 +249,9 @@ def _write(
     problems: Sequence[Problem], found: Mapping[str, Collected], run: CollectOptions
 ) -> list[str]:
     """Write the log; what is in it, in words."""
-    from ..backends.verifiers.checks import is_published
+    from ..backends.verifiers.checks import errs, is_published
     from ..logs.converting import write_log
-    from ..logs.readers import PUBLISHED
+    from ..logs.readers import JUDGED, PUBLISHED
 
     there = [found[problem.id] for problem in problems if not found[problem.id].message]
     rows = [(each.problem, row) for each in there for row in each.rows]
@@ -261,11 +261,13 @@ def _write(
     if any(row.stage_costs is not None and not row.refuted for _, row in rows):
         columns += ["failed_stage", "stage_costs"]
     published = {problem.id for problem in problems if is_published(problem.check)}
-    marks = [PUBLISHED if problem in published else None for problem, _ in rows]
+    sources = {problem.id: JUDGED for problem in problems if not run.verifier and errs(problem)}
+    sources |= dict.fromkeys(published, PUBLISHED)
+    marks = [sources.get(problem) for problem, _ in rows]
     write_log(
         {"problem": [problem for problem, _ in rows]}
         | {name: [getattr(row, name) for _, row in rows] for name in columns}
-        | ({"labels": marks} if published else {}),
+        | ({"labels": marks} if sources else {}),
         run.out,
     )
     passed = sum(row.passed is True for _, row in rows)

@@ -9,7 +9,7 @@ from ..comparing.settings import TableSettings
 from ..core.errors import UsageError
 from ..logs.reading_options import Reading
 from ..options import option
-from ..parsing import parse_cascade, parse_named_cost, parse_score
+from ..parsing import parse_cascade, parse_errors, parse_named_cost, parse_score
 from ..text import aligned, counted
 from .console import check_outputs, listed, progress, say, say_table
 from .options.command import command
@@ -47,6 +47,21 @@ def compare(
         metavar="NAME=COST",
         parse=parse_named_cost,
     ),
+    errors: tuple[float, float] | None = option(
+        None,
+        "Replay with a verifier that errs: A is how often a call passes a wrong candidate, B how"
+        " often it fails a right one. The table compares the rules by which candidates are"
+        " confirmed; each call costs V.",
+        metavar="A,B",
+        parse=parse_errors,
+    ),
+    wrong: float = option(
+        0.05,
+        "With --errors: the probability of a wrong answer that you accept.",
+        metavar="P",
+        least=1e-9,
+        most=0.5,
+    ),
     job: str | None = job_option(", in a table [compare]"),
     allow_commands: bool = allow_option(),
 ) -> None:
@@ -65,11 +80,19 @@ def compare(
     grv compare log.csv --width 16 --latency 5,30 --wait-price 0.5
     grv compare log.csv --keys --answers 3
     grv compare log.csv --total-budget 10%,25%,50% --schedule least-spent,in-order
+    grv compare log.csv --errors .05,.1 --wrong .05 --unsolvable include
     grv compare generators.csv --generator small=1 --generator large=20 --costs 1,10 --keys
     grv compare generations.jsonl --rewards rewards.jsonl --score r_last --order-scheme paper \\
         --width all --json table.json
     """
     check_outputs([json, csv], [log, reading.rewards, job], [score, *settings.policies])
+    if errors is not None:
+        if generators or pairs or settings.total_budget is not None:
+            raise UsageError(
+                "--errors compares rules: leave out --generator, --pairs, --total-budget"
+            )
+        _compare_rules(log, settings, reading, score, json, csv, errors, wrong)
+        return
     if generators:
         from .compare_generators import compare_by_generator
 
@@ -80,6 +103,75 @@ def compare(
         compare_by_generator(log, generators, settings, reading, score, json, csv, pairs=pairs)
         return
     _compare_policies(log, settings, reading, score, json, csv, pairs=pairs)
+
+
+def _compare_rules(
+    log: str,
+    settings: TableSettings,
+    reading: Reading,
+    score: str | None,
+    json: str | None,
+    csv: str | None,
+    errors: tuple[float, float],
+    wrong: float,
+) -> None:
+    """Compare the rules by which candidates are confirmed if the verifier errs."""
+    import json as json_text
+
+    from ..comparing.erring import compare_erring, erring_cells
+    from ..comparing.rows import PolicyRow, parse_row
+    from ..comparing.settings import Unsolvable
+    from ..core.values import Measured
+    from ..files import write_whole
+    from ..learning.score_combination import read_scored
+    from ..text import csv_text
+    from ..theory.confirmations import Errors
+
+    if parse_cascade(score or "") is not None:
+        raise UsageError("--errors: give one score, not a cascade")
+    if len(settings.costs) != 1 or isinstance(settings.costs[0], Measured | None):
+        raise UsageError("--errors needs one price list, as in --costs 1,10")
+    policies = {}
+    for text in settings.policies or ("default",):
+        row = parse_row(text)
+        if not isinstance(row, PolicyRow) or row.whole_steps:
+            raise UsageError(f"--errors: {text} is no policy that can run live")
+        policies[text] = row.policy
+    logged = read_scored(log, score, reading=reading)
+    include = settings.unsolvable is Unsolvable.INCLUDE
+    with progress("comparing"):
+        rows = compare_erring(
+            policies,
+            logged,
+            settings.costs[0],
+            Errors(*errors),
+            wrong=wrong,
+            orders=settings.orders,
+            seed=settings.seed,
+            limits=settings.limits,
+            keys=settings.keys,
+            unsolvable=include,
+            jobs=settings.jobs,
+        )
+    head, cells = erring_cells(rows)
+    if json is not None:
+        record = {"errors": errors, "wrong": wrong, "rows": [row.to_json() for row in rows]}
+        write_whole(json, json_text.dumps(record, indent=2) + "\n")
+    if csv is not None:
+        write_whole(csv, csv_text(head, cells))
+    which = "all problems" if include else "the solvable problems"
+    say(
+        f"{log}: {which}, {settings.orders} orders each, costs {settings.costs[0].candidate:g},"
+        f"{settings.costs[0].verify:g}; a call passes a wrong candidate with probability"
+        f" {errors[0]:g} and fails a right one with {errors[1]:g}",
+        "",
+    )
+    say_table(aligned(head, cells, left=2))
+    say(
+        "",
+        f"cold keeps wrong answers per search at {wrong:g} or below; the others do not promise it."
+        " Each call costs as much as a verification. Intervals are by problems.",
+    )
 
 
 def _compare_policies(
@@ -181,6 +273,11 @@ def heading(comparison: Comparison) -> list[str]:
         lines.append(
             "labels by the rules of the paper's published code, for comparison with it only:"
             f" {log.published} of {counted(log.candidates, 'candidate')}"
+        )
+    if log.judged:
+        lines.append(
+            f"labels by a check that errs, judged and not verified: {log.judged} of"
+            f" {counted(log.candidates, 'candidate')}"
         )
     if log.censored:
         lines.append(

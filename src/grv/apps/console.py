@@ -82,7 +82,9 @@ def _shown(line: str, stream: TextIO) -> str:
 # How an outcome or a verdict looks in a table: as arguments of `typer.style`.
 _COLOURS = {
     **dict.fromkeys(("solved", "passed"), "green"),
-    **dict.fromkeys(("unfinished", "out of budget", "finished", "exhausted", "broken"), "yellow"),
+    **dict.fromkeys(
+        ("judged", "unfinished", "out of budget", "finished", "exhausted", "broken"), "yellow"
+    ),
     "failed": "red",
 }
 _OUTCOME = re.compile(rf"(?<= )({'|'.join(_COLOURS)})(?= )")

@@ -55,6 +55,14 @@ class FieldNames(Family):
     filter: str | None = option(
         None, "The filter of lm-evaluation-harness whose labels count.", metavar="NAME"
     )
+    hour: float | None = option(
+        None,
+        "Dollars per hour of the machine that verified. It adds what each verification of a job of"
+        " Harbor cost.",
+        metavar="USD",
+        least=1e-9,
+        most=1e6,
+    )
 
 
 @command
@@ -64,7 +72,7 @@ def convert(
         ...,
         "Files with labels, scores, candidates: JSON lines, Parquet, CSV, logs of inspect_ai"
         " (.eval, .json), samples of lm-evaluation-harness, predictions of SWE-bench and the"
-        " reports of its harness.",
+        " reports of its harness; folders with jobs of Harbor.",
         argument=True,
         metavar="FILE...",
     ),
@@ -87,6 +95,7 @@ def convert(
     grv convert generations.jsonl rewards.jsonl --score r_last -o log.parquet
     grv convert runs/*.eval -o log.parquet
     grv convert samples_gsm8k_*.jsonl --filter strict-match -o log.parquet
+    grv convert jobs/ --hour 0.2 -o log.parquet
     grv convert predictions_1.jsonl predictions_2.jsonl report_1.json report_2.json -o log.parquet
     grv convert answers.jsonl --predictions my-model -o predictions.jsonl
     """
@@ -144,4 +153,5 @@ def _fields(names: FieldNames) -> Fields:
         text=names.text or standard.text,
         list=names.list,
         filter=names.filter,
+        hour=names.hour,
     )

@@ -47,6 +47,12 @@ def doctor(
         "Examine a file of problems instead: solutions must pass, nonsense must fail.",
         metavar="FILE",
     ),
+    judge: str | None = option(
+        None,
+        'Examine a judge instead: a JSON file with a check of kind "judge". Wrong answers that'
+        " speak to the model must pass no more often than plain wrong ones.",
+        metavar="FILE",
+    ),
     timeout: float | None = option(
         None, "As in grv solve, with --problems.", metavar="S", least=1e-3, most=1e8
     ),
@@ -68,13 +74,19 @@ def doctor(
     answer that its check tells, must pass. An empty candidate and nonsense must fail. The exit code
     is 1 if a problem is not sound. The file of --json has problem, sound and reason of each.
 
+    With --judge, ask the model about right answers to easy questions, about wrong ones, and about
+    the same wrong ones with words to the judge: orders, forged verdicts, marks of chat formats. The
+    exit code is 1 if these pass more often. --allow-commands lets it call the model.
+
     Right programs must pass. Attacks must fail: programs that forge verdicts, look for the expected
     values, use up the machine, or try to get out. The exit code is 0 only if all is well.
     """
-    if generator is not None and problems is not None:
-        raise UsageError("give --generator or --problems, not both")
-    if problems is None and (timeout is not None or memory is not None or allow_commands):
-        raise UsageError("--timeout, --memory and --allow-commands need --problems FILE")
+    if sum(given is not None for given in (generator, problems, judge)) > 1:
+        raise UsageError("give one of --generator, --problems and --judge")
+    if problems is None and (timeout is not None or memory is not None):
+        raise UsageError("--timeout and --memory need --problems FILE")
+    if problems is None and judge is None and allow_commands:
+        raise UsageError("--allow-commands needs --problems FILE or --judge FILE")
     if base_url is not None and generator is None:
         raise UsageError("--base-url needs --generator SPEC")
     if image is not None and isolation not in CONTAINERS:
@@ -92,8 +104,11 @@ def doctor(
             verification = dataclasses.replace(verification, memory=memory)
         _examine_problems(problems, verification, json)
         return
+    if judge is not None:
+        _examine_judge(judge, Verification(workers=workers, allow_commands=allow_commands), json)
+        return
     if json is not None:
-        raise UsageError("--json needs --generator SPEC or --problems FILE")
+        raise UsageError("--json needs --generator SPEC, --problems FILE or --judge FILE")
     if isolation is Isolation.UNSAFE:
         raise UsageError("--isolation unsafe has nothing to examine; use strict or jail")
     try:
@@ -115,6 +130,42 @@ def doctor(
         typer.echo(f"not well: do not verify untrusted programs on {where}")
         raise typer.Exit(1)
     typer.echo("all is well")
+
+
+def _examine_judge(file: str, verification: Verification, path: str | None) -> None:
+    """Print how often a judge passes right answers, wrong ones and attacks."""
+    import json
+
+    from ..backends.attacks.judging import ATTACKS, examine_judge
+    from ..files import parse_json, read_bytes, write_whole
+
+    check_outputs([path], [file])
+    try:
+        check = parse_json(read_bytes(file))
+    except ValueError as error:
+        raise UsageError(f"{file}: {error}") from None
+    if not isinstance(check, dict) or check.get("kind") != "judge":
+        raise UsageError(f'{file}: this is no check of kind "judge"')
+    with (
+        verification.verifier(decides=False) as verifier,
+        progress("asking the judge") as tell,
+    ):
+        found = examine_judge(check, verifier, lambda done: tell(done, 3 * len(ATTACKS)))
+    kinds = {
+        "right answers": (found.right, found.asked["right"]),
+        "plain wrong answers": (found.wrong, found.asked["wrong"]),
+        "wrong answers that speak to the judge": (found.attacks, found.asked["attacks"]),
+    }
+    for name, (passed, asked) in kinds.items():
+        say(f"passes {passed} of {asked} {name} ({len(ATTACKS) - asked} without a verdict)")
+    if found.passed:
+        say(f"attacks that pass: {', '.join(found.passed)}")
+    if path is not None:
+        write_whole(path, json.dumps(dataclasses.asdict(found), indent=2) + "\n")
+    if not found.is_well:
+        say("not well: words to the judge make wrong answers pass")
+        raise typer.Exit(1)
+    say("words to the judge do not make wrong answers pass more often")
 
 
 def _examine_problems(file: str, verification: Verification, path: str | None) -> None:

@@ -30,13 +30,14 @@ def problems(
     format: str = option(
         ...,
         "Which format: hmmt, livecodebench, humaneval, verl, taco, apps, codecontests, bird,"
-        " spider, multipl-e, lean, promptfoo, nemo-gym or swe-bench.",
+        " spider, multipl-e, lean, promptfoo, nemo-gym, swe-bench or harbor.",
         argument=True,
         metavar="FORMAT",
     ),
     files: tuple[str, ...] = option(
         ...,
-        "Its files, as published: .jsonl, .json, .parquet, .yaml; .jsonl and .json also with .gz.",
+        "Its files, as published: .jsonl, .json, .parquet, .yaml; .jsonl and .json also with .gz;"
+        " of harbor the folder with its tasks.",
         argument=True,
         metavar="FILE...",
     ),
@@ -104,6 +105,7 @@ def problems(
     grv problems humaneval HumanEval.jsonl.gz -o humaneval.jsonl
     grv problems codecontests test.parquet --language cpp -o contests.jsonl
     grv problems bird dev.json --databases dev_databases -o bird.jsonl
+    grv problems harbor tasks/ -o tasks.jsonl
     grv problems swe-bench test.parquet --repositories clones -o swe.jsonl
     """
     from ..backends.problems.datasets import FORMATS, Skipped, read_dataset

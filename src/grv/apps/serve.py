@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from ..ledger.tables import TableLedger
     from ..serve.clients import Clients
+    from ..serve.connections import Connections
+    from ..serve.door import Door
     from ..serve.events import Events
     from ..serve.profiles import Profile
 
@@ -69,7 +71,7 @@ def serve(
     from ..serve.server import bind
 
     check_profiles(profiles)
-    clients = _check(profiles, serving, calls, job)
+    clients = check_serving(profiles, serving, calls, job)
     with (
         profiles_of(profiles, calls) as made,
         bind(serving.host, serving.port) as listening,
@@ -83,7 +85,7 @@ def serve(
         raise KeyboardInterrupt
 
 
-def _check(
+def check_serving(
     profiles: Sequence[ProfileOptions], serving: Serving, calls: Calls, job: str | None
 ) -> Clients:
     """Refuse, before any work, what cannot be served; the clients."""
@@ -106,9 +108,35 @@ def _check(
     return clients
 
 
-def _tell(events: Events, model: str, message: str) -> None:
+def tell_outage(events: Events, model: str, message: str) -> None:
     """Report an outage. What the server said is left out: it may repeat a request."""
     events("outage", model=model, message=message.partition(": ")[0])
+
+
+def door_of(serving: Serving, clients: Clients) -> Door:
+    """What admits requests."""
+    from ..serve.door import Door, DoorBounds
+
+    bounds = DoorBounds(
+        serving.connections,
+        int(serving.request_mb * (1 << 20)),
+        int(serving.client_mb * (1 << 20)),
+    )
+    return Door(bounds, keys=clients.known)
+
+
+def connections_of(serving: Serving) -> Connections:
+    """The connections that there may be."""
+    from ..serve.connections import Connections
+
+    per_address = serving.address_connections or max(1, serving.connections // 2)
+    return Connections(serving.connections, per_address)
+
+
+def address_of(listening: socket.socket) -> str:
+    """The address of a server, as clients write it."""
+    host, port = listening.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _run(
@@ -125,8 +153,6 @@ def _run(
     import anyio
 
     from ..serve.app import Application, ServerTimes
-    from ..serve.connections import Connections
-    from ..serve.door import Door, DoorBounds
     from ..serve.metrics import Metrics
     from ..serve.searches import Searches, ServerBounds
     from ..serve.server import run
@@ -134,22 +160,13 @@ def _run(
     async def work() -> int:
         bounds = ServerBounds(serving.searches, serving.queue)
         searches = Searches(ledger, total, bounds, events, detailed=not clients.known)
-        door = Door(
-            DoorBounds(
-                serving.connections,
-                int(serving.request_mb * (1 << 20)),
-                int(serving.client_mb * (1 << 20)),
-            ),
-            keys=clients.known,
-        )
-        per_address = serving.address_connections or max(1, serving.connections // 2)
+        door = door_of(serving, clients)
         pace = ServerTimes(serving.heartbeat, serving.slow)
         metrics = Metrics(reader, total)
         for name, profile in profiles.items():
-            profile.caller.outages.tell = partial(_tell, events, name)
+            profile.caller.outages.tell = partial(tell_outage, events, name)
         app = Application(profiles, clients, searches, metrics, door, events, pace, pages, reader)
-        host, port = listening.getsockname()[:2]
-        address = f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
+        address = f"{address_of(listening)}/v1"
         say(f"{address} serves {', '.join(profiles)}; the ledger is {ledger.path}")
         events("listening", address=address, profiles=[*profiles])
         try:
@@ -160,7 +177,7 @@ def _run(
                 events,
                 slow=serving.slow,
                 grace=serving.grace,
-                connections=Connections(serving.connections, per_address),
+                connections=connections_of(serving),
             )
         finally:
             for profile in profiles.values():

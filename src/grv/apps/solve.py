@@ -165,7 +165,7 @@ class Options(LiveOptions):
             width=self.width,
             pace=self.pacing.pace,
             answers=self.answers,
-            cascade=None if self.generators else self.models.cascade,
+            cascade=None if self.generators else self.spending.reserved(self.models.cascade),
             most=self.spending.most,
         )
 

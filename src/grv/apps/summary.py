@@ -76,6 +76,7 @@ class Summary:
         scores: the number of problems of this run per score that `auto` has stood for.
         dollars: what the problems cost whose dollars are known.
         without_dollars: the number of the others.
+        judged: the number of answers that a check which errs has passed.
     """
 
     problems: int
@@ -90,6 +91,7 @@ class Summary:
     verified: float = 0
     refuted: float = 0
     shared: float = 0
+    judged: int = 0
     by_generator: dict[str, Counter[str]] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
 
@@ -103,6 +105,7 @@ class Summary:
         self.verified += _number(record, "verified")
         self.refuted += _number(record, "refuted")
         self.shared += _number(record, "shared")
+        self.judged += record.get("answer_status") == "judged"
         dollars = usage.get("dollars") if isinstance(usage, Mapping) else None
         if is_number(dollars):
             self.dollars += dollars
@@ -142,6 +145,10 @@ class Summary:
             lines[1] += f"; another {unfinished:g} for unfinished problems"
         if self.refuted:
             lines.append(f"refuted without verification: {counted(self.refuted, 'candidate')}")
+        if self.judged:
+            lines.append(
+                f"judged, not verified, because the check errs: {counted(self.judged, 'answer')}"
+            )
         if self.shared:
             lines.append(
                 f"known already, so neither run nor billed: {counted(self.shared, 'verdict')}"

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from ..conditions import Conditions
 from ..core.values import Verdict
 from ..files import is_number
+from ..theory.confirmations import CallCounts, Errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +297,15 @@ class Finding:
         return float(wrong) if is_number(wrong) else 1.0
 
     @property
+    def call_counts(self) -> tuple[CallCounts, Errors] | None:
+        """If the check errs: the calls on the candidate, and the errors they were taken to have."""
+        match self.evidence.get(JUDGED):
+            case {"passes": int(passes), "failures": int(failures), "errors": [a, b]}:
+                if passes >= 0 and failures >= 0 and is_number(a) and is_number(b):
+                    return CallCounts(passes, failures), Errors(a, b)
+        return None
+
+    @property
     def answer_program(self) -> str | None:
         """The program that passed, if the check runs programs: it may be a part of the text."""
         program = self.evidence.get("answer_program")
@@ -404,8 +414,10 @@ class ArrivalScorer(Scorer, Protocol):
 class Verifier(Protocol):
     """Gives a candidate its verdict.
 
-    An attribute `reads_number: bool` may say that `verify` takes the keyword `number`: 1 for the
-    candidate of a search that is verified first, and so on.
+    An attribute `reads_earlier: bool` may say that `verify` takes the keyword `earlier`, a
+    `grv.theory.confirmations.Earlier`: what the search knows before it verifies the candidate.
+    A method `learns_shares(problem) -> Errors | None` may say that the problem's check errs, and
+    that `earlier.shares` are wanted, which come from earlier problems.
     An attribute `reads_memory: bool` may say that `verify` takes the keyword `memory`, a
     `StageMemory`: the stages that the candidate has passed before, which cost nothing now.
     A method `recall(problem, findings)` may take the recorded findings of a problem, from which the

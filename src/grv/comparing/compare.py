@@ -504,6 +504,7 @@ class _Comparer:
             refuted=log.refuted,
             censored=log.censored,
             published=log.published,
+            judged=log.judged,
             staged=log.staged,
         )
 

@@ -173,6 +173,7 @@ class LogSummary:
         refuted: the number of candidates refuted without verification; no row verifies them.
         censored: whether a search chose what to generate and to verify.
         published: the number of candidates whose label is that of the paper's published code.
+        judged: the number of candidates whose label is that of a check that errs.
         staged: the number of candidates whose verification is recorded by its stages.
     """
 
@@ -187,6 +188,7 @@ class LogSummary:
     refuted: int = 0
     censored: bool = False
     published: int = 0
+    judged: int = 0
     staged: int = 0
 
 

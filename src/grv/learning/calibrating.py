@@ -9,16 +9,19 @@ is reduced to the number of independent ones that would give the same variance (
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+import random
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..backends.verifiers.calibration import Rate
-from ..theory.confirmations import Errors
+from ..backends.verifiers.calibration import Bias, Rate
+from ..theory.confirmations import CallCounts, Errors
 
 LEVEL = 0.95
 _ROUNDS = 500  # of the fit without gold labels
 _MOST_LABELS = 1_000_000
+_RESAMPLES = 200
+_NO_CALLS = CallCounts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class JudgedCandidate:
         passes: how many calls passed it.
         calls: how many calls gave a verdict.
         length: the length of its text.
+        swapped: of these, the calls that named the verdicts in the other order.
     """
 
     problem: str
@@ -38,6 +42,7 @@ class JudgedCandidate:
     passes: int
     calls: int
     length: int = 0
+    swapped: CallCounts = _NO_CALLS
 
     @property
     def mistakes(self) -> int:
@@ -67,11 +72,16 @@ def _rate(candidates: Sequence[JudgedCandidate]) -> Rate:
     for candidate in candidates:
         if candidate.calls:
             shares[candidate.problem].append(candidate.mistakes / candidate.calls)
-    n = sum(map(len, shares.values()))
+    return clustered_rate(list(shares.values()))
+
+
+def clustered_rate(groups: Sequence[Sequence[float]]) -> Rate:
+    """The mean of all values, with its interval; those of one group, a problem, are alike."""
+    n = sum(map(len, groups))
     if n == 0:
         return Rate(0.5, 0.0, 1.0, 0)
-    mean = math.fsum(map(math.fsum, shares.values())) / n
-    low, high = _interval(mean, n, list(shares.values()))
+    mean = math.fsum(map(math.fsum, groups)) / n
+    low, high = _interval(mean, n, groups)
     return Rate(mean, min(low, mean), max(high, mean), n)
 
 
@@ -119,6 +129,31 @@ def persistence(candidates: Iterable[JudgedCandidate]) -> float | None:
     return min(1.0, max(0.0, (wrong_pairs / pairs - mean**2) / (mean - mean**2)))
 
 
+def position_bias(candidates: Iterable[JudgedCandidate]) -> Bias | None:
+    """How much more often a candidate passes if "pass" is named before "fail"; None if unknown.
+
+    The same candidates are judged in both orders, so their quality does not matter.
+    """
+    from scipy.stats import t
+
+    groups: defaultdict[str, list[float]] = defaultdict(list)
+    for candidate in candidates:
+        swapped = candidate.swapped.passes + candidate.swapped.failures
+        plain = candidate.calls - swapped
+        if swapped and plain:
+            first = (candidate.passes - candidate.swapped.passes) / plain
+            groups[candidate.problem].append(first - candidate.swapped.passes / swapped)
+    n = sum(map(len, groups.values()))
+    m = len(groups)
+    if m < 2:
+        return None
+    mean = math.fsum(map(math.fsum, groups.values())) / n
+    spread = math.fsum((math.fsum(each) - mean * len(each)) ** 2 for each in groups.values())
+    error = math.sqrt(m / (m - 1) * spread) / n
+    reach = float(t.ppf((1 + LEVEL) / 2, m - 1)) * error
+    return Bias(mean, mean - reach, mean + reach, n)
+
+
 def length_bias(candidates: Iterable[JudgedCandidate]) -> float | None:
     """How much longer wrong candidates that pass are than those that fail, in deviations."""
     known = [each for each in candidates if each.right is False and each.calls]
@@ -134,6 +169,50 @@ def length_bias(candidates: Iterable[JudgedCandidate]) -> float | None:
     return (math.fsum(passed) / len(passed) - math.fsum(failed) / len(failed)) / deviation
 
 
+@dataclass(frozen=True, slots=True)
+class FlakyRates:
+    """The errors of a flaky check, found without labels."""
+
+    false_pass: Rate
+    false_fail: Rate
+
+
+def flaky_rates(candidates: Sequence[JudgedCandidate], seed: int = 0) -> FlakyRates | None:
+    """The errors of a flaky check with intervals, by resampling problems; None if unknown."""
+    errors = errors_without_labels(candidates)
+    if errors is None:
+        return None
+    by_problem: defaultdict[str, list[JudgedCandidate]] = defaultdict(list)
+    for candidate in candidates:
+        by_problem[candidate.problem].append(candidate)
+    groups = list(by_problem.values())
+    generator = random.Random(seed)
+    found = [errors]
+    for _ in range(_RESAMPLES):
+        drawn = generator.choices(groups, k=len(groups))
+        again = errors_without_labels([each for group in drawn for each in group])
+        found.append(again or Errors(0.5, 0.49))  # it may be anything
+    n = sum(each.calls >= 3 for each in candidates)
+    return FlakyRates(
+        _between(errors.false_pass, [each.false_pass for each in found], n),
+        _between(errors.false_fail, [each.false_fail for each in found], n),
+    )
+
+
+def _between(mean: float, values: Sequence[float], n: int) -> Rate:
+    """The rate with the interval that most of the resampled values are in.
+
+    With few problems no error may be seen at all: then the interval is that of Clopper and Pearson.
+    """
+    from scipy.stats import beta
+
+    ordered = sorted(values)
+    outside = round((1 - LEVEL) / 2 * len(ordered))
+    unseen = float(beta.ppf((1 + LEVEL) / 2, 1, max(1, n)))
+    high = max(ordered[-1 - outside], mean, unseen)
+    return Rate(mean, min(ordered[outside], mean), min(1.0, high), n)
+
+
 def errors_without_labels(candidates: Iterable[JudgedCandidate]) -> Errors | None:
     """The errors of a flaky check, from at least three calls on each candidate; None if unknown.
 
@@ -141,27 +220,31 @@ def errors_without_labels(candidates: Iterable[JudgedCandidate]) -> Errors | Non
     false_pass, independently: a mixture of two binomial laws. It is identified because a right
     candidate passes more often. Errors that persist cannot be seen in this way.
     """
-    rows = [(each.passes, each.calls) for each in candidates if each.calls >= 3]
+    rows = Counter((each.passes, each.calls) for each in candidates if each.calls >= 3)
     if not rows:
         return None
+    number = rows.total()
     share = 0.5
     passing = 0.9
     mistaken = 0.1
     for _ in range(_ROUNDS):
         right = right_passes = right_calls = 0.0
         wrong_passes = wrong_calls = 0.0
-        for passes, calls in rows:
+        for (passes, calls), count in rows.items():
             good = share * passing**passes * (1 - passing) ** (calls - passes)
             bad = (1 - share) * mistaken**passes * (1 - mistaken) ** (calls - passes)
             chance = good / (good + bad) if good + bad > 0 else 0.5
-            right += chance
-            right_passes += chance * passes
-            right_calls += chance * calls
-            wrong_passes += (1 - chance) * passes
-            wrong_calls += (1 - chance) * calls
-        share = right / len(rows)
+            right += count * chance
+            right_passes += count * chance * passes
+            right_calls += count * chance * calls
+            wrong_passes += count * (1 - chance) * passes
+            wrong_calls += count * (1 - chance) * calls
+        before = (share, passing, mistaken)
+        share = right / number
         passing = _inside(right_passes / right_calls if right_calls else passing)
         mistaken = _inside(wrong_passes / wrong_calls if wrong_calls else mistaken)
+        if max(abs(a - b) for a, b in zip(before, (share, passing, mistaken), strict=True)) < 1e-9:
+            break
     if passing <= mistaken:
         return None
     return Errors(mistaken, 1 - passing)
@@ -170,6 +253,21 @@ def errors_without_labels(candidates: Iterable[JudgedCandidate]) -> Errors | Non
 def _inside(value: float) -> float:
     """A probability that is neither 0 nor 1, so that the fit can leave it again."""
     return min(1 - 1e-9, max(1e-9, value))
+
+
+def as_a_panel(rates: Sequence[float], votes: int) -> float:
+    """How often at least `votes` of some models err, if each errs independently of the others.
+
+    >>> round(as_a_panel([0.1, 0.1, 0.1], 2), 6)
+    0.028
+    """
+    chances = [1.0]  # of 0, 1, 2 ... errors so far
+    for rate in rates:
+        before = [*chances, 0.0]
+        one_more = [0.0, *chances]
+        pairs = zip(before, one_more, strict=True)
+        chances = [(1 - rate) * stays + rate * errs for stays, errs in pairs]
+    return math.fsum(chances[votes:])
 
 
 def labels_needed(rate: Rate, most: float) -> int | None:

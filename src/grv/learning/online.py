@@ -39,6 +39,7 @@ class FitSchedule(NamedTuple):
 
 LEARNING = FitSchedule(6, 10, 400)
 SEVERAL_GENERATORS = FitSchedule(2, 4, 100)
+RIGHT_SHARES = FitSchedule(6, 10, 100)
 
 
 def refits(schedule: FitSchedule = LEARNING) -> Iterator[int]:

@@ -40,6 +40,7 @@ from ..core.errors import LedgerError
 from ..core.values import CandidateId, Costs, Event, Generated, Rescored, Verdict, Verified
 from ..files import DEEPEST, is_number, parse_json, shown, typed
 
+JUDGED = "judged"  # the outcome of a search whose answer a check that errs has passed
 Call = Literal["generate", "score", "rescore", "verify"]
 # JSON data of backends, stored unchanged; hence `Any`.
 Data = Mapping[str, Any]
@@ -58,6 +59,8 @@ class Started:
         prior: the prior that the policy `learning` decides by, as text; empty without one.
         scorer: the model of a trained score, which the search keeps. It is not part of the search's
             id, so that a new model does not make a search start again.
+        shares: what earlier problems said about the share of right candidates, as text, if a check
+            that errs decides by it; the search keeps it.
         conditions: those under which verdicts are wanted; None with the user's own verifier. They
             are not part of the search's id: a search under other conditions keeps the drafts.
     """
@@ -70,6 +73,7 @@ class Started:
     prior: str = ""
     scorer: str = ""
     conditions: Conditions | None = None
+    shares: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +226,7 @@ class Ended:
     """The search has ended. `why` is an optional explanation.
 
     `shared` counts the verdicts that cost nothing; they are not in `verified`.
+    `wrong_probability` is that of an answer that a check which errs has passed; None for others.
     """
 
     reason: str
@@ -231,6 +236,12 @@ class Ended:
     total: float
     why: str = ""
     shared: int = 0
+    wrong_probability: float | None = None
+
+    @property
+    def outcome(self) -> str:
+        """The reason; `judged` instead of solved if the answer is not verified."""
+        return JUDGED if self.wrong_probability is not None else self.reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +271,7 @@ _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args
 
 # Fields that format 1 did not have, with their defaults.
 _ADDED: dict[str, Any] = {
-    **dict.fromkeys(("prompt", "check", "account", "prior", "scorer"), ""),
+    **dict.fromkeys(("prompt", "check", "account", "prior", "scorer", "shares"), ""),
     **dict.fromkeys(("generator", "broken", "log", "reviewer", "note"), ""),
     **{
         "batch": {},
@@ -268,6 +279,7 @@ _ADDED: dict[str, Any] = {
         "alike": None,
         "judge": 0,
         "conditions": None,
+        "wrong_probability": None,
         "shared": False,
     },
 }

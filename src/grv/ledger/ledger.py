@@ -284,7 +284,7 @@ class MemoryLedger:
                 self._ended.pop(search, None)
             if isinstance(entry, Ended):
                 self._ended[search] = None
-                self._outcomes[search] = entry.reason
+                self._outcomes[search] = entry.outcome
             elif isinstance(entry, Failed):
                 self._outcomes[search] = "failed"
 

@@ -227,11 +227,11 @@ def index(db: Database, new: Iterable[tuple[Row, Entry]], stored: Stored) -> Non
                     " ON CONFLICT DO NOTHING",
                     (search, stored(problem), moment, account),
                 )
-            case Ended(reason, _, generated, verified, total):
+            case Ended(_, _, generated, verified, total):
                 db.execute(
                     "UPDATE searches SET ended = ?, outcome = ?, generated = ?, verified = ?,"
                     " total = ? WHERE id = ?",
-                    (moment, reason, generated, verified, total, search),
+                    (moment, entry.outcome, generated, verified, total, search),
                 )
             case Failed():
                 db.execute(
@@ -249,8 +249,8 @@ def summarized(id: str, entries: Iterable[tuple[Entry, float]]) -> SearchSummary
             case Started(problem, account=account) if not begun:
                 begun = True
                 summary = replace(summary, problem=problem, started=moment, account=account)
-            case Ended(reason, _, generated, verified, total):
-                summary = replace(summary, ended=moment, outcome=reason)
+            case Ended(_, _, generated, verified, total):
+                summary = replace(summary, ended=moment, outcome=entry.outcome)
                 summary = replace(summary, generated=generated, verified=verified, total=total)
             case Failed():
                 summary = replace(summary, ended=moment, outcome="failed")

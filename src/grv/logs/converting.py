@@ -18,12 +18,13 @@ from ..core.errors import LogError, UsageError, installing
 from ..files import replacing, shown
 from ..memory import check_columns
 from ..text import TEXT_HASH, csv_text, is_name, text_hash
-from .columns import LABEL, SCORE, WHOLE, ColumnKind, key_name, names
+from .columns import LABEL, PRICE, SCORE, WHOLE, ColumnKind, is_absent, key_name, names
 from .computed_scores import COMPUTED, VOTES_NOTE, length_of, logprob_of, votes
 from .entries import EntryReader, Fields, Scores
 from .lookup import look_up
 
-_OPTIONAL = ("key", "censored")
+_COSTS = ("generate_cost", "verify_cost", "verify_seconds")
+_OPTIONAL = ("key", "censored", *_COSTS)
 _TEXT = "hash of the text"  # a column that is only compared
 _LABEL_OF = re.compile(rf"[0-9a-f]{{{4 * TEXT_HASH}}}")  # what a label of `grv verify` is of
 ENDINGS = (".parquet", ".jsonl", ".csv")
@@ -240,6 +241,9 @@ def _values(entry: dict[str, Any], fields: Fields, scores: Scores) -> dict[str, 
     values["passed"] = None if label < 0 else bool(label)
     values["censored"] = True if _read(LABEL, "censored", entry.get("censored")) > 0 else None
     values[_TEXT] = _text_of(entry, fields)
+    for name in _COSTS:
+        known = not is_absent(entry.get(name))
+        values[name] = _read(PRICE, name, entry[name]) if known else None
     key = look_up(entry, fields.key)
     try:
         values["key"] = key_name(key)

@@ -2,11 +2,12 @@
 
 A row of a JSON-lines, Parquet or CSV file describes one candidate, or one problem with a list of
 objects, one per candidate, or with parallel lists of values. Files of inspect_ai and of
-lm-evaluation-harness have modules of their own.
+lm-evaluation-harness, and folders of Harbor, have modules of their own.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from ..core.errors import LogError
 from ..files import json_lines
 from ..parquet import read_rows
 from .computed_scores import LOGPROBS
+from .harbor_jobs import JobReader
 from .inspect_logs import InspectReader, is_inspect_log
 from .lm_eval_samples import SampleReader, is_lm_eval
 from .lookup import look_up
@@ -42,6 +44,7 @@ class Fields:
         text: the candidate's text; it is needed only to compute a score from it.
         list: the list of candidates in a line about a problem; not needed if there is only one.
         filter: the filter of lm-evaluation-harness whose labels count.
+        hour: dollars per hour of the machine that verified the trials of Harbor.
     """
 
     problem: tuple[str, ...] = ("problem", "id", "task_id")
@@ -52,6 +55,7 @@ class Fields:
     text: tuple[str, ...] = ("text", "completion", "response")
     list: str | None = None
     filter: str | None = None
+    hour: float | None = None
 
     @property
     def own_label(self) -> str | None:
@@ -73,6 +77,7 @@ class EntryReader:
         self._labelled: Counter[str] = Counter()
         self._inspect = InspectReader(fields.own_label)
         self._lm_eval = SampleReader(fields.own_label, fields.filter)
+        self._harbor = JobReader(fields.own_label, fields.hour)
 
     def entries(self, paths: Sequence[str]) -> Iterator[tuple[str, Entry]]:
         """The candidates of all files, each with its file. They can be read several times."""
@@ -81,9 +86,13 @@ class EntryReader:
         for path in paths:
             for entry in self._of_file(path):
                 yield path, entry
-        self.notes |= dict.fromkeys([*self._inspect.notes, *self._lm_eval.notes])
+        told = [*self._inspect.notes, *self._lm_eval.notes, *self._harbor.notes]
+        self.notes |= dict.fromkeys(told)
 
     def _of_file(self, path: str) -> Iterator[Entry]:
+        if os.path.isdir(path):
+            yield from self._numbered(self._harbor.trials(path))
+            return
         if is_inspect_log(path):
             yield from self._numbered(self._inspect.samples(path))
             return

@@ -141,6 +141,7 @@ class Log:
         generators: the names of the generators, if the log was read by generator.
         published: the number of candidates whose label is that of the paper's published code, for
             comparison with the paper only.
+        judged: the number of candidates whose label is that of a check that errs.
 
     Examples:
         >>> import grv
@@ -167,6 +168,7 @@ class Log:
     alike: str | None = None
     generators: tuple[str, ...] = ()
     published: int = 0
+    judged: int = 0
     _by_id: dict[str, LoggedProblem] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -46,6 +46,7 @@ OPTIONAL = (
     "text",
     "prompt",
 )
+JUDGED = "judged"  # in the column labels: by a check that errs
 PUBLISHED = "published"  # in the column labels: by the rules of the paper's published code
 GENERATORS = "generators"  # numbers of generators, which `generators.py` adds to a table
 
@@ -206,7 +207,8 @@ class _Columns:
             alike=alike,
             unpriced=unpriced,
             censored=is_censored(self.table),
-            published=self._published(kept),
+            published=self._labelled(PUBLISHED, kept),
+            judged=self._labelled(JUDGED, kept),
         )
 
     def _rows_by_problem(
@@ -342,15 +344,16 @@ class _Columns:
                 raise self._error(at, f"stage_costs must be {error}, not {shown(value)}") from error
         return StageCosts.of(rows)
 
-    def _published(self, kept: NDArray[np.bool_]) -> int:
-        """The number of candidates whose label is that of the paper's published code."""
+    def _labelled(self, source: str, kept: NDArray[np.bool_]) -> int:
+        """The number of candidates whose label is of this source."""
         if "labels" not in self.table.columns:
             return 0
         found = 0
         for at, value in enumerate(self.table.columns["labels"].tolist()):
-            if value not in (None, "", PUBLISHED):
-                raise self._error(at, f"labels must be {PUBLISHED!r} or null, not {shown(value)}")
-            found += value == PUBLISHED and bool(kept[at])
+            if value not in (None, "", PUBLISHED, JUDGED):
+                there = f"{PUBLISHED!r}, {JUDGED!r} or null"
+                raise self._error(at, f"labels must be {there}, not {shown(value)}")
+            found += value == source and bool(kept[at])
         return found
 
     def _keys(self) -> list[str | None] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ..core.errors import UsageError
 from ..core.limits import Limits
@@ -79,8 +79,13 @@ def turns(
     order: Sequence[int] | None = None,
     keys: bool = False,
     shared: bool = False,
+    verify: Callable[[Sequence[int]], Sequence[Verdict]] | None = None,
 ) -> Iterator[Event]:
-    """Carry out the actions of a search until it ends; yield each event after it was told."""
+    """Carry out the actions of a search until it ends; yield each event after it was told.
+
+    `verify` gives the verdicts on the candidates of a step, by their numbers in the log; by default
+    they are the labels.
+    """
     costs = search.costs
     limits = search.limits
     arrivals = range(len(problem)) if order is None else [int(i) for i in order]
@@ -100,15 +105,17 @@ def turns(
         same = () if alike is None else tuple(alike[i] for i in batch)
         return Generated(tuple(scores[i] for i in batch), names, _paid(generating, batch), same)
 
+    def labels(candidates: Sequence[int]) -> list[Verdict]:
+        return [Verdict.PASSED if passed[i] else Verdict.FAILED for i in candidates]
+
+    verify = verify or labels
     event: Event
     while True:
         match search.ask():
             case Generate(n):
                 event = generated(n)
             case Verify(ids, _, ahead):
-                verdicts = {
-                    i: Verdict.PASSED if passed[arrivals[i]] else Verdict.FAILED for i in ids
-                }
+                verdicts = dict(zip(ids, verify([arrivals[i] for i in ids]), strict=True))
                 free = frozenset(i for i in ids if shared and _is_shared(problem, arrivals[i]))
                 paid = _paid(verifying, [arrivals[i] for i in ids if i not in free])
                 made = generated(ahead) if ahead else None

@@ -74,6 +74,7 @@ class ReportSource:
                 (*(problem.id for problem in log.unsolvable), *log.bare),
                 log.refuted,
                 log.published,
+                log.judged,
             )
         assert self.comparison is not None
         saved = self.comparison.log
@@ -91,6 +92,7 @@ class ReportSource:
             tuple(saved.excluded),
             saved.refuted,
             saved.published,
+            saved.judged,
         )
 
 

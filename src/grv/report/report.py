@@ -35,6 +35,7 @@ class LogFacts:
         excluded: the names of the problems left out of the comparison.
         refuted: the number of candidates refuted without verification; no row verifies them.
         published: the number of candidates whose label is that of the paper's published code.
+        judged: the number of candidates whose label is that of a check that errs.
     """
 
     name: str
@@ -49,6 +50,7 @@ class LogFacts:
     excluded: tuple[str, ...] = ()
     refuted: int = 0
     published: int = 0
+    judged: int = 0
 
 
 @dataclass(frozen=True)

@@ -267,10 +267,10 @@ class SearchConfig:
 
     def search_id(self, problem: Problem) -> str:
         """The id of the search in a ledger: a hash of the settings and the problem."""
-        return search_id(problem, self._settings)
+        return search_id(problem, self.identity)
 
     @property
-    def _settings(self) -> Mapping[str, Any]:
+    def identity(self) -> Mapping[str, Any]:
         """What results depend on, of all generators."""
         if not self.is_named:
             return self.about
@@ -307,7 +307,7 @@ class SearchConfig:
             own = {name: recorded_prices(each.costs) for name, each in self.generators.items()}
             plan["costs_by_generator"] = own
             plan["portfolio"] = _COLD if self.prior is None else f"learned, {self.prior.hash}"
-        started = started_entry(problem, {**self._settings, **plan}, account)
+        started = started_entry(problem, {**self.identity, **plan}, account)
         return replace(started, prior="" if self.prior is None else self.prior.to_text())
 
     @cached_property

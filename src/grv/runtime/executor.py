@@ -64,6 +64,7 @@ from ..ledger.entries import (
 )
 from ..ledger.view import MOST_BROKEN, DraftsInBatch, broken_in_a_row
 from ..text import checksum
+from ..theory.confirmations import Earlier, RightShares
 from .batches import BatchCall, Batches, ticket_of
 from .budget import Plan, ReservedAttempts, Reserves
 from .calls import Caller
@@ -129,6 +130,8 @@ class Executor:
         numbering: the numbers of the generator's candidates in the ledger.
         pricing: computes the dollars that are reported, whatever the costs are.
         plan: what the current action may reserve, if a total budget is shared.
+        shares: what earlier problems say about the share of right candidates, if a check that errs
+            decides by it.
         answers: how many answers the search needs. If more than one, a pass does not cancel the
             other verifications, and candidates without a key have a key made of their text.
     """
@@ -158,6 +161,7 @@ class Executor:
         self.numbering = numbering
         self.answers = answers
         self.plan: Plan | None = None
+        self.shares: RightShares | None = None
         self._outside = Outside(outside)
         self._batches = batches
 
@@ -576,12 +580,10 @@ class Executor:
         missing = [id for id in ids if id not in self.record.found]
         errors: Sequence[Exception] = ()
         if missing and (self.answers > 1 or not self._passed(ids)):
-            # The same numbers after a kill: those of this step follow those of earlier steps.
-            before = len(self.record.found.keys() - set(ids))
-            numbers = {id: before + place for place, id in enumerate(ids, 1)}
+            known = self._known_before(ids)
             with anyio.CancelScope() as scope:
                 errors = await together(
-                    [partial(self._find, id, numbers[id], scope) for id in missing]
+                    [partial(self._find, id, known[id], scope) for id in missing]
                 )
         if errors and (self.answers > 1 or not self._passed(ids)):
             raise errors[0]
@@ -604,20 +606,29 @@ class Executor:
         verdicts = (self.record.found[id].verdict for id in ids if id in self.record.found)
         return Verdict.PASSED in verdicts
 
-    async def _find(self, id: CandidateId, number: int, scope: anyio.CancelScope) -> None:
-        """Get one verdict. If it is a pass, cancel the other verifications of the step.
+    def _known_before(self, ids: Sequence[CandidateId]) -> dict[CandidateId, Earlier]:
+        """For each candidate of a step, what the search knows before it is verified.
 
-        `number` counts the candidates of the search that are verified, from 1.
+        The same after a kill: the candidates of a step are numbered after those of earlier steps.
         """
-        verdict = await self._verdict(id, number)
+        before = sorted(self.record.found.keys() - set(ids))
+        found = [finding_of(self.record.found[id]).call_counts for id in before]
+        counts = tuple(each[0] for each in found if each is not None)
+        return {
+            id: Earlier(len(before) + place, counts, self.shares) for place, id in enumerate(ids, 1)
+        }
+
+    async def _find(self, id: CandidateId, earlier: Earlier, scope: anyio.CancelScope) -> None:
+        """Get one verdict. If it is a pass, cancel the other verifications of the step."""
+        verdict = await self._verdict(id, earlier)
         if verdict is Verdict.PASSED and self.answers == 1:
             scope.cancel()
 
-    async def _finding(self, id: CandidateId, number: int) -> Finding:
+    async def _finding(self, id: CandidateId, earlier: Earlier) -> Finding:
         verifier = self.backends.verifier
         more: dict[str, Any] = {}
-        if getattr(verifier, "reads_number", False):
-            more["number"] = number
+        if getattr(verifier, "reads_earlier", False):
+            more["earlier"] = earlier
         if getattr(verifier, "reads_memory", False):
             more["memory"] = self._memory(id)
         found = await verifier.verify(self.problem, self.draft(id), **more)
@@ -642,11 +653,11 @@ class Executor:
             findings = [Finding(each.verdict, evidence=each.evidence) for each in found]
             await anyio.to_thread.run_sync(recall, self.problem, findings)
 
-    async def _verdict(self, id: CandidateId, number: int) -> Verdict:
+    async def _verdict(self, id: CandidateId, earlier: Earlier) -> Verdict:
         if ("verify", id) not in self.record.tally.parked:
             attempts = ReservedAttempts(self, "verify", (id,))
             try:
-                find = partial(self._finding, id, number)
+                find = partial(self._finding, id, earlier)
                 finding = await self.caller.make(find, attempts, self.backends.verifier)
             except ParkedCall as parked:
                 await self.record.write(Parked("verify", (id,), str(parked)))
@@ -670,6 +681,11 @@ class Executor:
         self.caller.complaints.parked(self.record.place)
         with self._outside.wait():
             return (await self.record.arrival(id)).verdict
+
+
+def finding_of(found: Found) -> Finding:
+    """The finding that an entry records."""
+    return Finding(found.verdict, found.reason, found.evidence, Usage.of(found.usage))
 
 
 def _paid_stage(entry: Staged) -> PaidStage:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..backends.protocols import VERIFIED_FIELDS, verified_part
+from ..backends.protocols import JUDGED, VERIFIED_FIELDS, verified_part
 from ..backends.verifiers.checks import is_published
 from ..backends.verifiers.programs.published import PUBLISHED
 from ..core.errors import LedgerError
@@ -137,6 +137,8 @@ def _rows(record: SearchRecord, prices: Prices | None) -> Iterator[_Row]:
             row |= verified_part(candidate.verdict.evidence)
             if candidate.verdict.shared:
                 row["shared"] = True
+            if JUDGED in candidate.verdict.evidence:
+                row["labels"] = JUDGED
         if candidate.label_from is not None:
             row |= stage_columns(record, candidate.label_from, meter)
         if prices is not None:

@@ -9,18 +9,22 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 
+from ..backends.callables import in_thread
 from ..core.errors import BackendError
 from ..core.values import Action, Bill, Costs, Event, Generate, Reason, Stop, Task, Verify
 from ..ledger.entries import Ended, Failed, Told
 from ..policies.learned.prediction import predicted_cost
 from ..policies.learned.prior import Prior
 from ..policies.portfolio.portfolio import sum_of
+from ..theory.confirmations import RightShares
 from .budget import PROBLEM_SPENT, OutOfBudget, Reserves
-from .executor import Executor
+from .executor import Executor, finding_of
+from .ledger_shares import LedgerShares
 from .numbering import Numbering
 from .record import SearchRecord
 from .solution import FAILED, Solution, bill_of, solution_of
@@ -131,11 +135,17 @@ class Loop:
             bill.total,
             stop.why,
             bill.shared,
+            None if stop.answer is None else self._wrong_probability(stop.answer),
         )
         if self._record.ended != ended:
             await self._record.write(ended)
         spent = PROBLEM_SPENT if stop.reason is Reason.OUT_OF_BUDGET else ""
         return self.solved(stop.reason.value, stop.why or spent, bills)
+
+    def _wrong_probability(self, answer: int) -> float | None:
+        """That of an answer that a check which errs has passed; None for others."""
+        found = self._record.found.get(answer)
+        return None if found is None else finding_of(found).wrong_probability
 
     async def catch_up(self) -> None:
         """Tell the search what is recorded, as far as its course needs no call."""
@@ -167,10 +177,28 @@ class Loop:
         scorer = await self._pin_scorers()
         started = self._config.started(self._live.problem, self._live.budget.account)
         conditions = self._record.conditions
-        await self._record.begin(replace(started, conditions=conditions, scorer=scorer))
+        shares = await self._pin_shares()
+        await self._record.begin(
+            replace(started, conditions=conditions, scorer=scorer, shares=shares)
+        )
         for executor in self._executors.values():
             await executor.recall()
         self._has_begun = True
+
+    async def _pin_shares(self) -> str:
+        """Keep what earlier problems say about the share of right candidates, if it is wanted."""
+        learns = getattr(self._config.first.backends.verifier, "learns_shares", None)
+        errors = None if learns is None else await in_thread(partial(learns, self._live.problem))
+        if errors is None:
+            return ""
+        started = self._record.started
+        if started is not None and started.conditions == self._record.conditions:
+            shares = RightShares.of(started.shares) if started.shares else None
+        else:
+            shares = await LedgerShares.of(self._config, self._live.writer).fitted(errors)
+        for executor in self._executors.values():
+            executor.shares = shares
+        return "" if shares is None else shares.to_text()
 
     async def _pin_scorers(self) -> str:
         """Keep the model of a trained score; all generators use the same one."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from ..core.limits import Limits
-from ..core.values import Costs
+from ..core.values import Cascade, Costs
 from ..options import Family, option
 from ..parsing import parse_budget, parse_concurrency, parse_most, parse_prices, parse_value
 
@@ -103,6 +103,13 @@ class Spending(Family):
         metavar="G,V",
         parse=parse_most,
     )
+    most_second: float | None = option(
+        None,
+        "The highest possible cost of a second score, if costs are measured. By default it is what"
+        " its model can charge, if the price is known.",
+        metavar="S",
+        least=0,
+    )
     budget: float = option(
         _DEFAULT.budget,
         "The most that one problem may cost; 5usd means dollars, with --costs measured.",
@@ -123,6 +130,12 @@ class Spending(Family):
         " servers say.",
         metavar="FILE",
     )
+
+    def reserved(self, cascade: Cascade | None) -> Cascade | None:
+        """The cascade, with the most that a second score can cost if costs are measured."""
+        if cascade is None or self.most_second is None:
+            return cascade
+        return replace(cascade, cost=self.most_second)
 
     @property
     def at_most(self) -> float:

@@ -250,11 +250,18 @@ class Meter:
             raise BackendError(f"the reported cost of a call to {call} is {dollars} dollars")
         return dollars
 
-    def guess(self, problems: Sequence[Problem], max_tokens: int | None) -> Measured | None:
+    def guess(
+        self, problems: Sequence[Problem], max_tokens: int | None, judging: float = 0.0
+    ) -> Measured | None:
         """The first guess of the costs; None if there is no price for the model.
 
         The tokens of a prompt are guessed from its length, and candidates are as long as they may
         be. A verification that has no price is nearly free.
+
+        Args:
+            problems: the problems.
+            max_tokens: the most tokens of a candidate.
+            judging: what models cost that verify a candidate.
         """
         lengths = [len(_sent(problem)) for problem in problems] or [_USUAL_LENGTH]
         prompt = math.ceil(sum(lengths) / len(lengths) / _LETTERS_PER_TOKEN)
@@ -266,11 +273,15 @@ class Meter:
         # A judge reads the prompt and the candidate, and says a word.
         read = Usage(max(1, prompt) + completion, 1)
         generate += (self.dollars("score", read) or 0.0) if "score" in self.scorers else 0.0
-        verify = self.dollars("verify", Usage(seconds=_USUAL_SECONDS)) or 0.0
+        verify = (self.dollars("verify", Usage(seconds=_USUAL_SECONDS)) or 0.0) + judging
         return Measured(generate, max(verify, generate * _NEARLY_FREE))
 
     def highest(
-        self, problems: Sequence[Problem], max_tokens: int | None, scoring: Effort | None = None
+        self,
+        problems: Sequence[Problem],
+        max_tokens: int | None,
+        scoring: Effort | None = None,
+        judging: float | None = None,
     ) -> Costs | None:
         """The most that a candidate and a verification can cost; None if that has no bound.
 
@@ -281,12 +292,13 @@ class Meter:
             problems: the problems.
             max_tokens: the most tokens of a candidate.
             scoring: the most that the model that scores does for a candidate; None if none does.
+            judging: the most that models cost that verify a candidate; None if that is unknown.
         """
         timed = [f"{call}_{unit}" for call in _CALLS for unit in ("second", "minute")]
         is_bounded = max_tokens is not None and not any(self.prices.other.get(n) for n in timed)
         if not problems or not is_bounded or any(map(_has_image, problems)):
             return None
-        if any(_asks_model(problem.check) for problem in problems):
+        if judging is None and any(_asks_model(problem.check) for problem in problems):
             return None
         prompt = max(len(_sent(problem).encode("utf-8", "replace")) for problem in problems)
         prompt += _TOKENS_AROUND
@@ -301,8 +313,38 @@ class Meter:
             score = bound
         if not generate:
             return None
-        verify = self.prices.of_call("verify", 0.0) or 0.0
+        verify = (self.prices.of_call("verify", 0.0) or 0.0) + (judging or 0.0)
         return Costs(generate, max(verify, generate * _NEARLY_FREE), score=score)
+
+    def highest_second(
+        self, problems: Sequence[Problem], max_tokens: int | None, scoring: Effort
+    ) -> float | None:
+        """The most that a second score can cost; None if that has no bound."""
+        if not problems or max_tokens is None or any(map(_has_image, problems)):
+            return None
+        prompt = max(len(_sent(problem).encode("utf-8", "replace")) for problem in problems)
+        read = scoring.prompt_tokens(prompt + _TOKENS_AROUND, BYTES_PER_TOKEN * max_tokens)
+        return self._highest("rescore", read, scoring.answer_tokens)
+
+    def highest_of_model(self, prompt: int, completion: int) -> float | None:
+        """The most that this meter's own model charges for a request of so many bytes."""
+        amounts = [
+            self.of_model(
+                Usage(
+                    prompt + _TOKENS_AROUND,
+                    completion,
+                    cache_write_tokens=written,
+                    reasoning_tokens=thought,
+                )
+            )
+            for written in (0, prompt)
+            for thought in (0, completion)
+        ]
+        return max((dollars for dollars in amounts if dollars is not None), default=None)
+
+    def usual_of_model(self, prompt: int, completion: int) -> float | None:
+        """What this meter's own model charges for a usual request of so many bytes."""
+        return self.of_model(Usage(max(1, prompt // _LETTERS_PER_TOKEN), completion))
 
     def _highest(self, call: Call, prompt: int, completion: int) -> float | None:
         """The most that a call with these tokens can cost; None if that is unknown."""
@@ -367,7 +409,7 @@ def _has_image(problem: Problem) -> bool:
 
 
 def _asks_model(check: object) -> bool:
-    """Whether a check, or one within it, is a model's judgement, whose cost has no known bound."""
+    """Whether a check, or one within it, is a model's judgement."""
     if isinstance(check, Mapping):
         return check.get("kind") == "judge" or any(map(_asks_model, check.values()))
     return isinstance(check, list | tuple) and any(map(_asks_model, check))

@@ -117,6 +117,11 @@ class SearchRecord(SearchView):
         """The model of a trained score with which the search started; empty if there is none."""
         return "" if self.started is None else self.started.scorer
 
+    @property
+    def shares(self) -> str:
+        """The shares of right candidates with which the search started, as text; empty if none."""
+        return "" if self.started is None else self.started.shares
+
     async def begin(self, started: Started) -> None:
         """Start, or restart with other settings. Resuming with equal settings writes no entry."""
         self._told_again = 0

@@ -11,10 +11,10 @@ from .. import html
 from ..backends.protocols import NOTHING, Draft, Finding, Problem, Usage
 from ..conditions import Conditions
 from ..core.values import Bill
-from ..ledger.entries import Call, Found
+from ..ledger.entries import Call
 from ..ledger.pending import Tally
 from ..ledger.view import SearchView
-from .executor import Executor
+from .executor import Executor, finding_of
 from .prices import Meter, meters_of
 
 # outcomes besides those of `Reason`
@@ -188,7 +188,7 @@ def solution_of(
     answer = next(iter(answers), None)
     chosen = best if answer is None else answer
     usage = usage_by_call(record, meters or {})
-    finding = None if answer is None else _finding(record.found[answer])
+    finding = None if answer is None else finding_of(record.found[answer])
     return Solution(
         problem.id,
         outcome,
@@ -203,17 +203,13 @@ def solution_of(
         message,
         finding,
         tuple(executor.draft(id) for id in answers),
-        tuple(_finding(record.found[id]).answer_program for id in answers),
+        tuple(finding_of(record.found[id]).answer_program for id in answers),
         "" if chosen is None else record.made[chosen].generator,
         bills or {},
         seconds=seconds,
         conditions=None if answer is None else record.found[answer].conditions,
         score=score,
     )
-
-
-def _finding(found: Found) -> Finding:
-    return Finding(found.verdict, found.reason, found.evidence, Usage.of(found.usage))
 
 
 def dollars_of(record: SearchView) -> float | None:

@@ -38,7 +38,7 @@ from ..backends.generators.batches import BatchedGenerator
 from ..backends.protocols import Problem
 from ..core.errors import LedgerError
 from ..core.values import Reason
-from ..ledger.entries import Entry
+from ..ledger.entries import JUDGED, Entry
 from ..ledger.ledger import ROUNDING, SearchStanding
 from ..schedules import CheapestPredicted, InOrder, Schedule
 from .batches import Batches
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _LOOKED_UP = 64  # problems whose records are read at once
 _WARM = 2000  # candidates of searches that wait in memory
 # A search that ended in another way may go on with more money, or with a server that is back.
-_ENDS = (Reason.SOLVED.value, Reason.FINISHED.value, Reason.EXHAUSTED.value)
+_ENDS = (Reason.SOLVED.value, JUDGED, Reason.FINISHED.value, Reason.EXHAUSTED.value)
 
 Problems = Sequence[Problem] | AsyncIterable[Problem]
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, aclosing, contextmanager
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from typing import Any
 
 import anyio
 import anyio.to_thread
-from starlette.exceptions import HTTPException
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
-from starlette.routing import Route, Router
-from starlette.types import Message, Receive, Scope, Send
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from ..core.errors import GrvError
 from ..ledger.tables import TableLedger
@@ -26,9 +24,10 @@ from .clients import Client, Clients
 from .completions.requests import CompletionRequest, parse_request
 from .completions.responses import completion, text_of
 from .completions.streaming import EventStream, answer, as_json, event, progress, until_left
-from .door import Door, address_of, in_parts, parse_body, read_body
+from .door import Door, OpenRequests, parse_body, read_body
 from .errors import ApiError
-from .events import Events, place_of
+from .events import Events
+from .guard import ClientLeft, Guard, client_of
 from .metrics import Metrics
 from .profiles import Profile
 from .searches import RunningSearch, Searches
@@ -37,7 +36,6 @@ from .states import state_of
 _SOON = 0.25  # seconds: a search that ends sooner answers a stream with its own status
 _PARSERS = 4  # threads that parse requests; searches have threads of their own
 _READERS = 4  # threads that read the ledger for clients
-_LEFT = 499  # the status in the log of a request whose client has left
 
 
 @dataclass(frozen=True)
@@ -51,10 +49,6 @@ class ServerTimes:
 
     heartbeat: float = 5.0
     slow: float = 30.0
-
-
-class ClientLeft(Exception):
-    """The client has closed the connection, so the response has no reader."""
 
 
 class Application:
@@ -84,7 +78,7 @@ class Application:
         self._readers = anyio.CapacityLimiter(_READERS)
         self._reader = reader or searches.ledger  # what clients read holds up no search
         self._buffers = Buffers(door.bounds.client)
-        self._open: Counter[str] = Counter()  # requests that are being answered, by client
+        self._open = OpenRequests(door.bounds.requests // 2 if clients.known else math.inf)
         routes = [
             Route("/v1/models", self._models, methods=["GET"]),
             Route("/v1/models/{name:path}", self._model, methods=["GET"]),
@@ -95,54 +89,15 @@ class Application:
             Route("/health", self._health, methods=["GET"]),
             *pages,
         ]
-        self._router = Router(routes, redirect_slashes=False)
+        self._guard = Guard(routes, door, events, searches.failure)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request; every error is JSON, and every request one event."""
-        if scope["type"] != "http":
-            return
-        started = time.monotonic()
-        status = 0
-        whole = not _has_body(scope)
-
-        async def listened() -> Message:
-            nonlocal whole
-            message = await receive()
-            whole = whole or not message.get("more_body", False)
-            return message
-
-        async def watched(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
+        """Answer a request."""
         scope["app"] = self
-        scope["grv"] = {}
-        try:
-            with self._door.admit(scope), ExitStack() as scope["held"]:
-                await self._router(scope, listened, in_parts(watched))
-        except ClientLeft:
-            status = _LEFT
-        except (ApiError, HTTPException) as error:
-            await _respond(_api_error(error), scope, receive, watched, close=not whole)
-        except GrvError as error:
-            await _respond(self._searches.failure(error), scope, receive, watched)
-        except Exception as error:  # a mistake in one request must not end the connection of others
-            self._events("bug", error=type(error).__name__, place=place_of(error))
-            if not status:
-                bug = ApiError(500, "this is a bug in grv", code="bug")
-                await _respond(bug, scope, receive, watched)
-        finally:
-            seconds = round(time.monotonic() - started, 3)
-            route = getattr(scope.get("route"), "path", None)
-            about = {"method": scope["method"][:16], "route": route, **scope["grv"]}
-            self._events("request", **about, status=status, seconds=seconds)
+        await self._guard(scope, receive, send)
 
     def _client(self, http: HttpRequest) -> Client:
-        client = self._clients.of(http.headers.getlist("authorization"), address_of(http))
-        http.scope["grv"]["client"] = client.name or None
-        return client
+        return client_of(http, self._clients)
 
     def _allowed(self, client: Client) -> dict[str, Profile]:
         """The profiles that a client may use."""
@@ -199,7 +154,7 @@ class Application:
     async def _complete(self, http: HttpRequest, *, chat: bool) -> Response:
         arrived = time.monotonic()
         client = self._client(http)
-        http.scope["held"].enter_context(self._one_more(client))
+        http.scope["held"].enter_context(self._open.one_more(client.name))
         buffer = self._buffer(http, client)
         content = await read_body(http, self._door.bounds.body, self._pace.slow, buffer.add)
 
@@ -229,19 +184,6 @@ class Application:
             holding = stack.pop_all()
             events = self._stream(request, running, client, until, buffer, holding)
             return EventStream(events, holding)
-
-    @contextmanager
-    def _one_more(self, client: Client) -> Iterator[None]:
-        """One more request of a client. No client has more than half of all."""
-        most = self._door.bounds.requests // 2 if self._clients.known else math.inf
-        if self._open[client.name] >= max(1, most):
-            message = f"{client.name} has {self._open[client.name]} requests here; try again later"
-            raise ApiError(429, message, code="too_many_requests", retry_after=2, close=True)
-        self._open[client.name] += 1
-        try:
-            yield
-        finally:
-            self._open[client.name] -= 1
 
     async def _solution(self, running: RunningSearch, client: Client, until: float) -> Solution:
         """The solution of a search, or what it has found when time is over."""
@@ -299,27 +241,3 @@ def _json(data: Mapping[str, Any], buffer: Buffer | None = None) -> Response:
     if buffer is not None:
         buffer.add(len(content))
     return Response(content, media_type="application/json")
-
-
-def _api_error(error: ApiError | HTTPException) -> ApiError:
-    if isinstance(error, ApiError):
-        return error
-    return ApiError(error.status_code, error.detail, code="not_found")
-
-
-def _has_body(scope: Scope) -> bool:
-    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
-
-
-async def _respond(
-    error: ApiError, scope: Scope, receive: Receive, send: Send, *, close: bool = False
-) -> None:
-    """Send an error; close the connection if the rest of the request is not read."""
-    error.close = error.close or close
-    response = Response(
-        as_json(error.body),
-        error.status,
-        headers=error.headers,
-        media_type="application/json",
-    )
-    await response(scope, receive, send)

@@ -11,6 +11,7 @@
     metrics = true           # may read /metrics
     dashboard = true         # may open the dashboard, which shows the searches of all clients
     review = true            # may review candidates that wait for a person
+    attempts = true          # may have agents work on the server's repository (grv mcp)
 
 The file has hashes of keys, or names of variables. Keys themselves are neither stored nor logged.
 """
@@ -32,7 +33,7 @@ from ..options import did_you_mean
 from .errors import ApiError
 from .guesses import Guesses
 
-_RIGHTS = ("metrics", "dashboard", "review")
+_RIGHTS = ("metrics", "dashboard", "review", "attempts")
 _FIELDS = ("key", "key_env", "budget", "profiles", *_RIGHTS)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
@@ -54,6 +55,7 @@ class Client:
         metrics: whether it may read the metrics.
         dashboard: whether it may open the dashboard.
         review: whether it may review candidates.
+        attempts: whether it may have agents work on the server's repository.
     """
 
     name: str = ""
@@ -63,9 +65,10 @@ class Client:
     metrics: bool = False
     dashboard: bool = False
     review: bool = False
+    attempts: bool = False
 
 
-ANYONE = Client(metrics=True)  # on loopback, if there is no file of clients
+ANYONE = Client(metrics=True, attempts=True)  # on loopback, if there is no file of clients
 
 
 def hash_of(key: str) -> bytes:
@@ -88,6 +91,11 @@ class Clients:
     def known(self) -> bool:
         """Whether clients need a key."""
         return self._clients is not None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all clients."""
+        return [ANYONE.name] if self._clients is None else [each.name for each in self._clients]
 
     @classmethod
     def load(cls, path: str | None, profiles: Sequence[str] | None) -> Clients:

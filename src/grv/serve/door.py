@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -83,6 +84,30 @@ class Door:
             yield
         finally:
             self._inside -= 1
+
+
+class OpenRequests:
+    """Counts the requests of each client that are being answered.
+
+    Args:
+        most: the number that one client may have; at least one.
+    """
+
+    def __init__(self, most: float) -> None:
+        self._most = max(1, most)
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def one_more(self, client: str) -> Iterator[None]:
+        """One more request of a client; an ApiError if it has too many."""
+        if self._open[client] >= self._most:
+            message = f"{client} has {self._open[client]} requests here; try again later"
+            raise ApiError(429, message, code="too_many_requests", retry_after=2, close=True)
+        self._open[client] += 1
+        try:
+            yield
+        finally:
+            self._open[client] -= 1
 
 
 def _check_local(headers: dict[bytes, bytes]) -> None:

@@ -14,12 +14,15 @@ from ..core.errors import UsageError
 from ..core.limits import Limits
 from ..core.search import Policy
 from ..core.values import Costs
+from ..files import shown
+from ..options import did_you_mean
 from ..policies import DEFAULT
 from ..runtime.calls import Caller
 from ..runtime.config import GeneratorConfig, SearchConfig
 from ..runtime.executor import Backends
 from ..runtime.prices import Meter
 from .completions.require import Require
+from .errors import ApiError, wrong
 
 LARGEST_STEP = 10_000  # candidates that a request may ask for at once
 
@@ -107,3 +110,13 @@ class Profile:
         prepare = getattr(self.backends.verifier, "prepare", None)
         if prepare is not None:
             prepare(problem)
+
+
+def profile_named(name: Any, profiles: Mapping[str, Profile]) -> Profile:
+    """The profile that a client names as its model; an ApiError if there is none."""
+    if not isinstance(name, str):
+        raise wrong("model", f"must be one of {', '.join(profiles)}")
+    if name not in profiles:
+        message = f"there is no model {shown(name)}{did_you_mean(name, [*profiles])}"
+        raise ApiError(404, message, code="model_not_found", param="model")
+    return profiles[name]

@@ -25,15 +25,15 @@ _ACCEPTED = 16  # connections accepted in a row: between them, others are answer
 
 
 class BackgroundWork(Interface):
-    """What runs beside the requests, inside the context `open`.
+    """What runs beside the requests, inside the context `open`."""
 
-    Attributes:
-        lost: why the ledger can be used no more; None if it can.
-        ledger_lost: set if `lost` is.
-    """
+    @property
+    def lost(self) -> LedgerError | None:
+        """Why the ledger can be used no more; None if it can."""
 
-    lost: LedgerError | None
-    ledger_lost: anyio.Event
+    @property
+    def ledger_lost(self) -> anyio.Event:
+        """Set if `lost` is."""
 
     def open(self) -> AbstractAsyncContextManager[None]:
         """Run until the end of the context."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .fakes import ScriptedGenerator as ScriptedGenerator
     from .fakes import TableScorer as TableScorer
     from .fakes import TableVerifier as TableVerifier
+    from .judges import gullible_judge as gullible_judge
     from .lean import FakeLean as FakeLean
     from .lean import LeanAnswer as LeanAnswer
     from .servers import FakeAnthropic as FakeAnthropic
@@ -62,6 +63,7 @@ _HOMES = {
     "ScriptedGenerator": "fakes",
     "TableScorer": "fakes",
     "TableVerifier": "fakes",
+    "gullible_judge": "judges",
 }
 
 __all__ = [
@@ -90,6 +92,7 @@ __all__ = [
     "drive",
     "empty",
     "flat",
+    "gullible_judge",
     "inverted",
     "labelled",
     "needle",

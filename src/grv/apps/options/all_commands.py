@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, Command] = {
     "attempt": Command("attempt:attempt", "Have coding agents try a task until its tests pass."),
     "collect": Command("collect:collect", "Make a log of candidates, scores and verdicts, live."),
     "serve": Command("serve:serve", "Serve verified completions to every OpenAI client."),
+    "mcp": Command("mcp:mcp", "Give agents verdicts and verified answers, as tools of MCP."),
     "dashboard": Command("dashboard:dashboard", "Watch a ledger in a browser."),
     "review": Command("review:review", "Give verdicts on candidates that wait for a person."),
     "runs": Command("runs:runs", "Read a ledger of live runs."),
@@ -55,7 +56,7 @@ COMMANDS: Mapping[str, Command] = {
 # How `grv --help` lists them.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Start here": ("demo", "solve", "compare", "doctor"),
-    "Run": ("attempt", "serve", "collect", "verify", "calibrate", "problems"),
+    "Run": ("attempt", "serve", "mcp", "collect", "verify", "calibrate", "problems"),
     "Look": ("dashboard", "review", "runs", "report"),
     "Study": ("convert", "learn", "oracle", "simulate", "shells", "star", "theory"),
 }

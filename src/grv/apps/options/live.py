@@ -29,8 +29,9 @@ TRAINED = "trained:"
 
 if TYPE_CHECKING:
     from ...backends.problems.prompts import Prompts
-    from ...backends.protocols import Generator, Problem, Scorer, Verifier
+    from ...backends.protocols import Generator, Problem, Scorer, Usage, Verifier
     from ...backends.scorers.bounded import Effort
+    from ...backends.verifiers.judge_prices import JudgePrices
     from ...core.search import Policy
     from ...ledger.entries import Call
     from ...runtime.executor import Backends
@@ -249,6 +250,9 @@ def backends_of(
         longest = _longest_scored(options)
         if longest is not None and _effort(models, first, problems) is not None:
             ranking = BoundedScorer(ranking, longest)
+        longest_again = judge_prices(options).longest
+        if again is not None and longest_again and _effort(models, second, problems) is not None:
+            again = BoundedScorer(again, longest_again)
         with status("preparing"):
             generator = by_name.generator(
                 models.generator,
@@ -310,7 +314,9 @@ def verifier_of(options: BackendOptions, problems: Sequence[Problem]) -> Iterato
             raise UsageError(f"--verifier {options.verifier}: write {FORM}, as in my.py:is_right")
         yield own_verifier(options.verifier)
         return
-    with options.verification.verifier(published=options.collects) as verifier:
+    with options.verification.verifier(
+        decides=not options.collects, published=options.collects, prices=judge_prices(options)
+    ) as verifier:
         with status("preparing"):
             for problem in problems:
                 verifier.prepare(problem)
@@ -392,8 +398,9 @@ def with_guess(
     sampling = options.sampling
     limit = sampling.max_tokens or _usual_limit(options.models)
     sent = [_with_system(problem, sampling.system) for problem in problems]
+    judging = _judging(options, sent, limit)
     if isinstance(spending.costs, FromPrices):
-        guess = pricing.guess(sent, limit)
+        guess = pricing.guess(sent, limit, judging.usual)
         if guess is None:
             raise UsageError(
                 f"--costs measured: the price of {pricing.model or 'the generator'} is unknown:"
@@ -405,11 +412,97 @@ def with_guess(
     budgets = (spending.budget, spending.total_budget)
     has_budget = any(map(math.isfinite, budgets))
     first, second = options.models.scores
-    if spending.most is None and has_budget and _effort(options.models, second, sent) is None:
+    again = _effort(options.models, second, sent)
+    if has_budget and again is not None and spending.most_second is None:
+        highest = pricing.highest_second(sent, limit, again)
+        spending = dataclasses.replace(spending, most_second=highest)
+    is_bounded = again is None or spending.most_second is not None
+    if spending.most is None and has_budget and is_bounded:
         effort = _effort(options.models, first, sent)
-        most = pricing.highest(sent, limit, effort)
+        most = pricing.highest(sent, limit, effort, judging.highest)
         spending = dataclasses.replace(spending, most=most)
     return spending
+
+
+@dataclass(frozen=True)
+class _Judging:
+    """What models cost that verify one candidate: usually, and at most if that is known."""
+
+    usual: float = 0.0
+    highest: float | None = 0.0
+
+
+def _judging(options: BackendOptions, problems: Sequence[Problem], limit: int | None) -> _Judging:
+    """What the models of the problems' checks cost for one candidate."""
+    from ...backends.scorers.bounded import BYTES_PER_TOKEN
+    from ...backends.verifiers.checks import WholeTextCheck, kinds_in, parse_check
+    from ...backends.verifiers.judge import MOST_TOKENS
+
+    if options.verifier is not None:
+        return _Judging()
+    prices = _prices(options)
+    confirm = options.verification.confirm
+    wrong = options.verification.wrong
+
+    def highest(model: str, url: str | None, size: int) -> float | None:
+        return _pricing(model, url, prices).highest_of_model(size, MOST_TOKENS)
+
+    def usual(model: str, url: str | None, size: int) -> float | None:
+        return _pricing(model, url, prices).usual_of_model(size, _USUAL_VERDICT)
+
+    answer = BYTES_PER_TOKEN * (limit or 0)
+    total = _Judging()
+    for problem in problems:
+        if not kinds_in(problem.check) & {"judge", "all", "first"}:
+            continue
+        check = parse_check(problem)
+        if not isinstance(check.how, WholeTextCheck):
+            continue
+        errors = None if check.erring is None else check.erring.errors
+        calls = 1 if errors is None else confirm.most_calls(errors, wrong)
+        amount = check.how.dollars(highest, answer) if limit is not None else None
+        most = None if amount is None or total.highest is None else calls * amount
+        usually = check.how.dollars(usual, answer // 2) or 0.0
+        total = _Judging(
+            max(total.usual, usually),
+            None if most is None or total.highest is None else max(total.highest, most),
+        )
+    return total
+
+
+_USUAL_VERDICT = 20  # tokens
+
+
+def _prices(options: BackendOptions) -> Prices:
+    """The prices of the user's file, if there is one."""
+    from ...runtime.prices import Prices
+
+    spending: Spending | None = getattr(options, "spending", None)
+    path = getattr(options, "prices", None) if spending is None else spending.prices
+    return Prices() if path is None else Prices.load(path)
+
+
+def judge_prices(options: BackendOptions) -> JudgePrices:
+    """What models that judge cost, and the longest answer that a budget in dollars reserves."""
+    from ...backends.scorers.bounded import BYTES_PER_TOKEN
+    from ...backends.verifiers.judge_prices import JudgePrices
+
+    prices = _prices(options)
+    meters: dict[tuple[str, str | None], Meter] = {}
+
+    def price(model: str, url: str | None, usage: Usage) -> float | None:
+        if (model, url) not in meters:
+            meters[model, url] = _pricing(model, url, prices)
+        return meters[model, url].of_model(usage)
+
+    spending: Spending | None = getattr(options, "spending", None)
+    limit = options.sampling.max_tokens or _usual_limit(options.models)
+    longest = None
+    if spending is not None and isinstance(spending.costs, Measured) and limit is not None:
+        budgets = (spending.budget, spending.total_budget)
+        if any(map(math.isfinite, budgets)):
+            longest = BYTES_PER_TOKEN * limit
+    return JudgePrices(price, longest)
 
 
 def _effort(models: Models, score: str | None, problems: Sequence[Problem]) -> Effort | None:
@@ -478,8 +571,8 @@ def check_measured(pricing: Meter, spending: Spending) -> None:
         also = f"; the price of {judges[0]}, which scores, is unknown" if any(judges) else ""
         raise UsageError(
             "a budget over measured costs needs --most G,V, the most that one candidate and one"
-            " verification can cost: grv reserves it for calls in flight. For a model with a known"
-            f" price, --max-tokens N is enough{also}"
+            " verification can cost: grv reserves it for calls in flight. For models with known"
+            f" prices, also those that judge, --max-tokens N is enough{also}"
         )
 
 

@@ -15,7 +15,15 @@ from ...pace_options import PaceOptions
 from ...policies import DEFAULT, POLICIES, spec
 from ...runtime.options import Calls, Spending
 from ...serve.completions.require import Require
-from .live import BackendOptions, backends_of, check_measured, check_policy, pricing_of, with_guess
+from .live import (
+    BackendOptions,
+    backends_of,
+    check_measured,
+    check_policy,
+    judge_prices,
+    pricing_of,
+    with_guess,
+)
 
 if TYPE_CHECKING:
     from ...backends.verifiers.options import Verification
@@ -165,7 +173,9 @@ def profiles_of(options: Sequence[ProfileOptions], calls: Calls) -> Iterator[dic
         made = {}
         for profile in options:
             if profile.verifier is None and profile.verification not in verifiers:
-                verifier = stack.enter_context(profile.verification.verifier())
+                verifier = stack.enter_context(
+                    profile.verification.verifier(prices=judge_prices(profile))
+                )
                 verifiers[profile.verification] = verifier
             try:
                 made[profile.called] = _profile(
@@ -209,7 +219,7 @@ def _profile(
         value=spending.value,
         width=options.width,
         pace=options.pacing.pace,
-        cascade=models.cascade,
+        cascade=spending.reserved(models.cascade),
         most=spending.most,
     )
     return Profile(

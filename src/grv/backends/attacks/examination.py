@@ -14,7 +14,7 @@ from ..verifiers.languages.toolchains import Toolchain, installed
 from ..verifiers.pool import CheckVerifier
 from ..verifiers.proofs import provers
 from ..verifiers.repo import containers
-from . import repositories, suite
+from . import judging, repositories, suite
 
 
 def examine(
@@ -65,7 +65,12 @@ def examine(
         damage += [f"left behind: {thing}" for thing in suite.left_behind(folders)]
     for line in damage:
         tell(f"DAMAGE {line}")
-    return right and held and not damage
+    well = [judging.escapes(attack) for attack in judging.ATTACKS]
+    for attack, reason in zip(judging.ATTACKS, well, strict=True):
+        if verbose or reason:
+            tell(f"  {'BAD ' if reason else 'ok  '}{attack.name} (judge): {reason or 'held'}")
+    tell(f"{well.count('')} of {len(well)} attacks on judges that stay in their place")
+    return right and held and not damage and not any(well)
 
 
 def _try_repositories(

@@ -103,13 +103,13 @@ class RayEngine:
         """The number of requests that may be in flight."""
         return min(_MOST_SLOTS, max(1, sum(node.slots for node in self._nodes.ready)))
 
-    def judge(self, job: Job, problem: Problem, check: Check, text: str) -> Finding:
-        """The finding on a text, from any node."""
-        if kinds_in(problem.check) & {"http", "human"}:
-            return self._here.judge(job, problem, check, text)
+    def judge(self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0) -> Finding:
+        """The finding on a text, from any node; what calls a server is called from here."""
+        if kinds_in(problem.check) & {"http", "human", "judge"}:
+            return self._here.judge(job, problem, check, text, seed)
         name = checksum(f"{check.digest} {problem.id} {problem.prompt}")
         for _ in range(_MOST_LOST):
-            request = NodeRequest(next(self._numbers), name, text, problem)
+            request = NodeRequest(next(self._numbers), name, text, problem, seed)
             with contextlib.suppress(NodeLost), self._nodes.node(job) as node:
                 if node is None:
                     return CALLED_OFF

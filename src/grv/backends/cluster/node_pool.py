@@ -55,12 +55,14 @@ class NodeRequest:
         check: the checksum of the problem's check, under which the node keeps the problem.
         text: the candidate.
         problem: None if the node should have it.
+        seed: that of the first run.
     """
 
     number: int
     check: str
     text: str
     problem: Problem | None = None
+    seed: int = 0
 
     @property
     def seal(self) -> tuple[int, str, str]:
@@ -130,7 +132,7 @@ class NodePool:
             return NodeReply(seal)
         job = self._jobs[request.number] = Job()
         loop = asyncio.get_running_loop()
-        work = partial(self._engine.judge, job, *kept, request.text)
+        work = partial(self._engine.judge, job, *kept, request.text, request.seed)
         try:
             return NodeReply(seal, await loop.run_in_executor(self._threads, work))
         except (UsageError, BackendError) as exc:

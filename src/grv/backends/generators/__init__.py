@@ -146,6 +146,20 @@ def _agent(argument: str, options: GeneratorOptions) -> Generator:
     return CommandGenerator(Agent.of_recipe(recipe_named(name), model))
 
 
+def _harbor(argument: str, options: GeneratorOptions) -> Generator:
+    _refuse_address(f"harbor:{argument}", options)
+    from .harbor import HarborGenerator
+
+    return HarborGenerator(argument)
+
+
+def _none(argument: str, options: GeneratorOptions) -> Generator:
+    _refuse_address("none", options)
+    from .no_candidates import NoCandidates
+
+    return NoCandidates()
+
+
 def _refuse_address(spec: str, options: GeneratorOptions) -> None:
     if options.base_url is not None:
         raise UsageError(f"{spec} is a program and has no base URL; did you mean openai:...?")
@@ -196,5 +210,9 @@ GENERATORS = table(
         GeneratorEntry(
             "agent:NAME[:MODEL]", "a coding agent by its recipe: claude, codex and others", _agent
         ),
+        GeneratorEntry(
+            "harbor:AGENT[:MODEL]", "an agent of Harbor, for checks of kind harbor", _harbor
+        ),
+        GeneratorEntry("none", "no candidates, for grv mcp that only verifies", _none),
     ],
 )

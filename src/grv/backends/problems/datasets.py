@@ -16,7 +16,7 @@ from ...core.errors import UsageError
 from ...text import checksum
 from ..protocols import Problem
 from ..verifiers.checks import parse_check
-from . import contests, lean, multipl_e, nemo_gym, promptfoo, queries, swe_bench, verl
+from . import contests, harbor, lean, multipl_e, nemo_gym, promptfoo, queries, swe_bench, verl
 from .prompts import filled
 from .reading import read_records
 from .records import (
@@ -108,6 +108,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "lean": Format(lean.lean),
         "promptfoo": Format(promptfoo.promptfoo, promptfoo.promptfoo_records),
         "nemo-gym": Format(nemo_gym.nemo_gym),
+        "harbor": Format(harbor.harbor, harbor.harbor_tasks),
         "swe-bench": Format(swe_bench.swe_bench),
     }
 )

@@ -52,6 +52,50 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class Bias:
+    """A measured difference of two rates, its interval of 95 %, and the number of candidates."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+    @classmethod
+    def of(cls, data: object, name: str) -> Bias:
+        """The bias in a file; a UsageError names what is wrong."""
+        match data:
+            case {"mean": mean, "low": low, "high": high, "n": int(n)}:
+                if all(is_number(each) for each in (mean, low, high)):
+                    return cls(float(mean), float(low), float(high), n)
+        raise UsageError(f"{name} needs mean, low, high and n")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The errors of one model of a panel alone."""
+
+    model: str
+    false_pass: Rate
+    false_fail: Rate
+
+    @classmethod
+    def of(cls, data: object) -> Member:
+        """The member in a file; a UsageError names what is wrong."""
+        if not isinstance(data, Mapping) or not isinstance(data.get("model"), str):
+            raise UsageError("members must be records with a model")
+        return cls(
+            data["model"],
+            Rate.of(data.get("false_pass"), "members: false_pass"),
+            Rate.of(data.get("false_fail"), "members: false_fail"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Binding:
     """What a calibration holds for; the fields are those of `Calibration`."""
 
@@ -94,6 +138,10 @@ class Calibration:
             same candidate is judged wrong every time. None if each candidate was judged once.
         length_bias: the difference in mean length, in standard deviations, between candidates that
             it passed wrongly and those that it failed rightly; None if there are too few.
+        position_bias: how much more often a candidate passes if "pass" is named before "fail"; None
+            if it was not measured.
+        members: the models of a panel alone. The rates above are those of their votes together, as
+            measured: models err on the same candidates.
     """
 
     check: str
@@ -104,6 +152,8 @@ class Calibration:
     agreement: Rate | None
     persistent: float | None
     length_bias: float | None = None
+    position_bias: Bias | None = None
+    members: tuple[Member, ...] = ()
 
     @property
     def errors(self) -> Errors:
@@ -117,6 +167,8 @@ class Calibration:
 
     def why_not_alone(self, least: float = LEAST_AGREEMENT) -> str:
         """Why the check may not decide alone; empty if it may."""
+        if self.agreement is None and self.model:
+            return "a judge needs gold labels: without them, errors that persist are not seen"
         if self.agreement is not None and self.agreement.low < least:
             shown = f"{self.agreement.low:.0%}"
             return f"it may agree with the gold labels in {shown} only; {least:.0%} are needed"
@@ -146,6 +198,10 @@ class Calibration:
                 raise UsageError(f"{name} must be a number or null, not {shown(value)}")
             numbers[name] = value
         agreement = data.get("agreement")
+        position = data.get("position_bias")
+        members = data.get("members", [])
+        if not isinstance(members, list):
+            raise UsageError(f"members must be a list, not {shown(members)}")
         return cls(
             str(texts["check"]),
             str(texts["model"]),
@@ -155,6 +211,8 @@ class Calibration:
             None if agreement is None else Rate.of(agreement, "agreement"),
             numbers["persistent"],
             numbers["length_bias"],
+            None if position is None else Bias.of(position, "position_bias"),
+            tuple(map(Member.of, members)),
         )
 
     @classmethod

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from ...conditions import Conditions
 from ...core.errors import UsageError
@@ -38,6 +38,7 @@ from .suite import Suite, TestOrder
 from .worker_pair import WorkerPair
 
 if TYPE_CHECKING:
+    from .judge_prices import JudgePrices, RequestPrice
     from .languages.completing import Completion
     from .run import Checker, OwnCommands
 
@@ -49,7 +50,7 @@ _TOLERANCES = ("tolerance", "absolute_tolerance")
 # The version of the judge. Raise it when a candidate may get another verdict, key or refutation
 # than before: when programs are read, run or compared in another way, or answers in mathematics.
 # Recorded verdicts of another version then no longer answer, and keys are made again.
-JUDGE = 3
+JUDGE = 4
 _PUBLISHED_JUDGE = 1000 + JUDGE  # with other keys: `"labels": "published"`
 
 
@@ -112,10 +113,21 @@ class WholeTextCheck(abc.ABC):
         """The conditions of verdicts now; `digest` is a checksum of the record."""
         content = self.content()
         whole = checksum(f"{digest} {content}") if content else digest
-        return Conditions(whole, self.judged_by, isolation.value if self.is_jailed else "")
+        return Conditions(whole, self.judged_by, isolation.level if self.is_jailed else "")
 
     def worst_seconds(self) -> float:
         """How long one verification runs in the sandbox if it takes all its time."""
+        return 0.0
+
+    def priced(self, prices: JudgePrices) -> Self:
+        """The same check; if it asks models, its findings say what that cost."""
+        return self
+
+    def dollars(self, price: RequestPrice, answer: int) -> float | None:
+        """What one call costs besides this machine, if the answer has so many bytes in a request.
+
+        None if that is unknown.
+        """
         return 0.0
 
 
@@ -153,9 +165,9 @@ class Check:
     def conditions(self, isolation: Isolation) -> Conditions:
         """The conditions of verdicts now: files that a check names may have changed."""
         if isinstance(self.how, PublishedCheck):
-            return Conditions(self.digest, _PUBLISHED_JUDGE, isolation.value)
+            return Conditions(self.digest, _PUBLISHED_JUDGE, isolation.level)
         if isinstance(self.how, ProgramCheck):
-            return Conditions(self.digest, JUDGE, isolation.value)
+            return Conditions(self.digest, JUDGE, isolation.level)
         return self.how.conditions(self.digest, isolation)
 
 
@@ -253,6 +265,11 @@ def parse_check(
     except (TypeError, ValueError) as exc:
         raise record.wrong("", f"is not JSON data: {exc}") from None
     return Check(how, repeat, checksum(text), erring)
+
+
+def errs(problem: Problem) -> bool:
+    """Whether the check of a problem errs, as far as its record says: its verdicts are judged."""
+    return bool(problem.check) and parse_check(problem).erring is not None
 
 
 def _limits(record: _Record, defaults: RunLimits) -> RunLimits:
@@ -535,6 +552,12 @@ def _runs_command(record: Mapping[str, Any]) -> str:
     return f"runs the command {shown(record.get('argv'))} with your rights"
 
 
+def _runs_container(record: Mapping[str, Any]) -> str:
+    from .harbor import outside
+
+    return outside(record)
+
+
 def _reads_repository(record: Mapping[str, Any]) -> str:
     from .repo.check import outside
 
@@ -614,6 +637,16 @@ KINDS: Mapping[str, CheckKind] = {
     ),
     "first": limited_check(".groups", "GroupCheck", "checks", for_guests=True, reads=()),
     "function": program_check(_function, not_for_guests=("labels",)),
+    "harbor": text_check(
+        ".harbor",
+        "HarborCheck",
+        "task",
+        "image",
+        "workdir",
+        "network",
+        reads=(),
+        outside=_runs_container,
+    ),
     "http": text_check(".http", "HttpCheck", "url", "data", outside=_calls_server),
     "human": text_check(".human", "HumanCheck", "question", "rubric", "minutes", reads=()),
     "judge": text_check(".judge", "JudgeCheck", *_JUDGE, outside=_asks_model),

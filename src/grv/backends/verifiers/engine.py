@@ -94,8 +94,8 @@ class Engine(Protocol):
         """How programs are confined; a UsageError if the level cannot be had."""
         ...
 
-    def judge(self, job: Job, problem: Problem, check: Check, text: str) -> Finding:
-        """The finding on a text. `check` is that of the problem."""
+    def judge(self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0) -> Finding:
+        """The finding on a text. `check` is that of the problem, `seed` that of the first run."""
         ...
 
     def folders(self) -> list[Path]:
@@ -132,16 +132,14 @@ class LocalEngine:
         """How programs are confined; a UsageError if this machine lacks the level."""
         return self.pairs[0].candidate.in_force
 
-    def judge(self, job: Job, problem: Problem, check: Check, text: str) -> Finding:
+    def judge(self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0) -> Finding:
         """The finding of as many runs as the check wants."""
         findings: list[Finding] = []
-        for seed in range(check.repeat):
-            finding = self._try(job, check, text, seed)
+        for number in range(check.repeat):
+            finding = self._try(job, check, text, seed + number)
             if finding.verdict is Verdict.BROKEN:
                 return finding
             findings.append(finding)
-            if check.erring is not None and finding.verdict is Verdict.FAILED:
-                break  # one failure is enough to drop a candidate
         first = findings[0]
         usage = functools.reduce(operator.add, (finding.usage for finding in findings))
         stages = [stage.as_data() for finding in findings for stage in finding.stages]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ...conditions import LEVELS, Conditions
 from ...core.errors import UsageError
@@ -27,6 +27,9 @@ from .calibration import Erring
 from .checks import GROUPS, Check, WholeTextCheck, parse_check
 from .suite import PaidStage, Suite, listed
 from .worker_pair import WorkerPair
+
+if TYPE_CHECKING:
+    from .judge_prices import JudgePrices, RequestPrice
 
 _MOST = 100  # checks in a group
 
@@ -184,6 +187,28 @@ class GroupCheck(WholeTextCheck):
             return None
         decide = [each for each in known if each.errors is not None]
         return min(decide or known, key=lambda each: each.errors.false_pass if each.errors else 1)
+
+    def priced(self, prices: JudgePrices) -> Self:
+        """The same checks, whose findings say what models cost."""
+        members = []
+        for member in self.members:
+            how = member.check.how
+            if isinstance(how, WholeTextCheck):
+                check = replace(member.check, how=how.priced(prices))
+                member = replace(member, check=check)
+            members.append(member)
+        return replace(self, members=tuple(members))
+
+    def dollars(self, price: RequestPrice, answer: int) -> float | None:
+        """What all checks cost together."""
+        total = 0.0
+        for member in self.members:
+            how = member.check.how
+            own = how.dollars(price, answer) if isinstance(how, WholeTextCheck) else 0.0
+            if own is None:
+                return None
+            total += (own + (member.cost or 0.0)) * member.check.repeat
+        return total
 
     def conditions(self, digest: str, isolation: Isolation) -> Conditions:
         """Those of all checks together."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ...options import Family, option
+from ...theory.confirmations import Confirm
 from ..sandbox.limits import Isolation, RunLimits
 from .suite import TestOrder
 
 if TYPE_CHECKING:
+    from .judge_prices import JudgePrices
     from .pool import CheckVerifier
     from .verdict_store import VerdictStore
 
@@ -91,13 +93,24 @@ class Verification(Family):
         most=0.5,
     )
 
+    confirm: Confirm = option(
+        Confirm.COLD,
+        "The rule by which checks that err decide: cold bounds wrong answers per search whatever"
+        " the candidates are; bayes uses what earlier problems of the ledger have shown.",
+    )
+
     @property
     def limits(self) -> RunLimits:
         """What programs may use if their check sets no limit."""
         return RunLimits(seconds=self.timeout, memory_mb=self.memory)
 
     def verifier(
-        self, store: VerdictStore | None = None, *, decides: bool = True, published: bool = False
+        self,
+        store: VerdictStore | None = None,
+        *,
+        decides: bool = True,
+        published: bool = False,
+        prices: JudgePrices | None = None,
     ) -> CheckVerifier:
         """The verifier; the caller closes it. `CheckVerifier` explains the arguments."""
         from .pool import CheckVerifier
@@ -122,6 +135,8 @@ class Verification(Family):
             refute=self.refute,
             order_tests=self.order_tests,
             wrong=self.wrong,
+            confirm=self.confirm,
+            prices=prices,
             decides=decides,
             published=published,
         )

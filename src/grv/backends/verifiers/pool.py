@@ -13,22 +13,31 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from ...conditions import Conditions
 from ...core.errors import UsageError, VerifierError
 from ...core.values import REFUTED, Verdict
+from ...options import choose
 from ...text import checksum
-from ...theory.confirmations import check_wrong, passes_needed
+from ...theory.confirmations import (
+    CallCounts,
+    Confirm,
+    Decision,
+    Earlier,
+    Errors,
+    check_wrong,
+)
 from ..callables import processors
-from ..protocols import JUDGED, Draft, Finding, ParkedCall, Problem
+from ..protocols import JUDGED, NOTHING, Draft, Finding, ParkedCall, Problem, Stage
 from ..sandbox.limits import InForce, Isolation, RunLimits
 from ..sandbox.worker import sweep
 from .byte_cache import ByteCache, size_of
-from .checks import Check, parse_check
+from .checks import Check, WholeTextCheck, parse_check
 from .command import check_allowed
 from .engine import CALLED_OFF, Engine, Job, LocalEngine, NoWorkers, fault
 from .human import HumanCheck
+from .judge_prices import JudgePrices
 from .known_findings import KnownFindings
 from .programs.findings import clean
 from .programs.published import PublishedCheck
@@ -38,6 +47,7 @@ from .verdict_store import VerdictStore
 
 _PARSED = 256  # parsed checks in the cache
 _PATIENCE = 60.0  # seconds without any worker until a plain loop ends
+_FIRST = Earlier()
 _PARSED_BYTES = 64 << 20  # of their records and what is made of them
 _SUITES_BYTES = 32 << 20  # of the counts of tests
 _SUITE_BYTES = 2048  # about as much as the counts of one suite take
@@ -68,10 +78,14 @@ class CheckVerifier:
         allow_commands: allow checks of kind "command", which are not confined, and "http". They are
             never allowed under strict isolation.
         refute: whether candidates that certainly fail are refuted without being verified.
-        order_tests: in which order the tests of a check run; no verdict depends on it.
+        order_tests: in which order the tests of a check run: "file", or "learned" from the
+            candidates of the problem so far. No verdict depends on it.
         engine: where candidates are run; by default in processes of this machine. It has `workers`
             and `attempts` of its own, and is closed with the verifier.
         wrong: the probability of a wrong answer that a search accepts from a check that errs.
+        confirm: the rule by which such a check decides: `cold`, for any candidates, or `bayes`, by
+            the shares of right candidates that earlier problems have shown.
+        prices: what models that judge cost.
         decides: whether its verdicts decide searches. If not, they are labels: a check that errs is
             called once, and may err as often as it likes.
         published: whether programs may get the labels of the paper's published harness. They are
@@ -85,7 +99,7 @@ class CheckVerifier:
         passed
     """
 
-    reads_number: ClassVar[bool] = True
+    reads_earlier: ClassVar[bool] = True
     reads_memory: ClassVar[bool] = True
 
     def __init__(
@@ -98,9 +112,11 @@ class CheckVerifier:
         store: VerdictStore | None = None,
         allow_commands: bool = False,
         refute: bool = True,
-        order_tests: TestOrder = TestOrder.LEARNED,
+        order_tests: TestOrder | Literal["file", "learned"] = TestOrder.LEARNED,
         engine: Engine | None = None,
         wrong: float = 0.05,
+        confirm: Confirm = Confirm.COLD,
+        prices: JudgePrices | None = None,
         decides: bool = True,
         published: bool = False,
     ) -> None:
@@ -111,9 +127,11 @@ class CheckVerifier:
         self._limits = limits or RunLimits()
         self._store = store
         self._refute = refute
-        self._order_tests = order_tests
+        self._order_tests = choose(TestOrder, order_tests, "order_tests")
         check_wrong(wrong)
         self._wrong = wrong
+        self._confirm = confirm
+        self._prices = prices
         self._decides = decides
         self._published = published
         self._threads = Threads(lambda: self.engine.slots, "verify")
@@ -149,6 +167,8 @@ class CheckVerifier:
             )
         if self._decides and check.erring is not None:
             check.erring.refuse(f"problem {problem.id}, check")
+        if self._prices is not None and isinstance(check.how, WholeTextCheck):
+            check = replace(check, how=check.how.priced(self._prices))
         suites = tuple(check.how.suites())
         with self._lock:
             # A parsed check takes much more memory than the counts of its tests, which are kept.
@@ -159,6 +179,13 @@ class CheckVerifier:
             self._prepared.put(problem.id, (problem, check), _size(problem))
         return check
 
+    def learns_shares(self, problem: Problem) -> Errors | None:
+        """The errors of a problem's check, if earlier problems help to decide; else None."""
+        if self._confirm is not Confirm.BAYES or not self._decides:
+            return None
+        erring = self.prepare(problem).erring
+        return None if erring is None else erring.errors
+
     def conditions(self, problem: Problem) -> Conditions:
         """What verdicts on a problem's candidates depend on now, besides the texts."""
         return self._conditions(self.prepare(problem))
@@ -167,7 +194,8 @@ class CheckVerifier:
         found = check.conditions(self.engine.isolation)
         if check.erring is None or not self._decides:
             return found
-        return replace(found, check=checksum(f"{found.check} {self._wrong}"))
+        rule = "" if self._confirm is Confirm.COLD else f" {self._confirm}"
+        return replace(found, check=checksum(f"{found.check} {self._wrong}{rule}"))
 
     def key(self, problem: Problem, draft: Draft) -> str | None:
         """The key of a draft: drafts with equal keys fail together. None means no class."""
@@ -191,18 +219,17 @@ class CheckVerifier:
         problem: Problem,
         draft: Draft,
         *,
-        number: int = 1,
+        earlier: Earlier = _FIRST,
         memory: StageMemory | None = None,
     ) -> Finding:
         """The finding on a draft. A cancellation stops the program.
 
-        `number` says the how manieth candidate of its search it is that is verified. The later it
-        comes, the more passes it needs if the check errs. `memory` has the stages that the draft
-        has passed before; they are not paid for again.
+        `earlier` is what its search knows. It decides how many passes the draft needs if the check
+        errs. `memory` has the stages that the draft has passed before; they are not paid for again.
         """
         job = Job(memory=memory or StageMemory())
         loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text, number)
+        future = loop.run_in_executor(self._threads, self._find, job, problem, draft.text, earlier)
         try:
             return (await asyncio.shield(future)).finding
         except asyncio.CancelledError:
@@ -213,8 +240,12 @@ class CheckVerifier:
         """The finding on a text."""
         return self._judged(Job(), problem, text).finding
 
-    def find_all(self, jobs: Iterable[tuple[Tag, Problem, str]]) -> Iterator[tuple[Tag, Judged]]:
+    def find_all(
+        self, jobs: Iterable[tuple[Tag, Problem, str]], seed: int = 0
+    ) -> Iterator[tuple[Tag, Judged]]:
         """The findings on many texts, each with its tag, in the order of completion.
+
+        `seed` is that of the first run of each.
 
         Takes from `jobs` only what the workers need. If the caller stops early, running jobs are
         called off.
@@ -232,7 +263,7 @@ class CheckVerifier:
                         more = False
                         break
                     job = Job()
-                    future = self._threads.submit(self._judged, job, problem, text)
+                    future = self._threads.submit(self._judged, job, problem, text, seed)
                     running[future] = (tag, job)
                     future.add_done_callback(ended.put)
                 if running:
@@ -244,7 +275,7 @@ class CheckVerifier:
                 future.cancel()
                 job.call_off()
 
-    def _judged(self, job: Job, problem: Problem, text: str) -> Judged:
+    def _judged(self, job: Job, problem: Problem, text: str, seed: int = 0) -> Judged:
         """Like `_find`, but broken if a server does not answer, or if a person decides.
 
         A NoWorkers error is raised if it lasts: it would make all remaining findings broken.
@@ -252,7 +283,7 @@ class CheckVerifier:
         until = time.monotonic() + _PATIENCE
         while True:
             try:
-                return self._find(job, problem, text)
+                return self._find(job, problem, text, seed=seed)
             except NoWorkers as exc:
                 if exc.fault == "stop" or time.monotonic() > until:
                     raise NoWorkers(f"{exc}; {exc.hint}, then run the same command again") from exc
@@ -262,7 +293,14 @@ class CheckVerifier:
             except VerifierError as exc:
                 return Judged(Finding(Verdict.BROKEN, str(exc)), None)
 
-    def _find(self, job: Job, problem: Problem, text: str, number: int = 1) -> Judged:
+    def _find(
+        self,
+        job: Job,
+        problem: Problem,
+        text: str,
+        earlier: Earlier = _FIRST,
+        seed: int = 0,
+    ) -> Judged:
         check = self.prepare(problem)
         how = check.how
         if isinstance(how, HumanCheck):
@@ -278,17 +316,17 @@ class CheckVerifier:
         except Exception as exc:  # an error in reading one candidate must not affect others
             return Judged(fault(exc), None)
         if check.erring is not None and self._decides:
-            found = self._confirmed(job, problem, check, text, number)
+            found = self._confirmed(job, problem, check, text, earlier)
             return Judged(replace(found, conditions=conditions), key)
         if key is None:
-            found = self.engine.judge(job, problem, check, text)
+            found = self.engine.judge(job, problem, check, text, seed)
             return Judged(replace(found, conditions=conditions), None)
 
         finding = None if self._store is None else self._store.get(conditions, key, identity)
         if finding is None:
 
             def ask() -> Finding:
-                found = self.engine.judge(job, problem, check, text)
+                found = self.engine.judge(job, problem, check, text, seed)
                 if job.called_off:
                     return CALLED_OFF
                 same = self._conditions(check) == conditions
@@ -302,18 +340,39 @@ class CheckVerifier:
         return Judged(replace(finding, conditions=conditions, evidence=evidence), key)
 
     def _confirmed(
-        self, job: Job, problem: Problem, check: Check, text: str, number: int
+        self, job: Job, problem: Problem, check: Check, text: str, earlier: Earlier
     ) -> Finding:
-        """The finding of as many calls as the candidate needs; nothing is taken from memory."""
+        """The finding of as many calls as the rule wants; nothing is taken from memory."""
         assert check.erring is not None
         errors = check.erring.errors
         assert errors is not None, "prepare has refused it"
-        passes = passes_needed(number, errors, self._wrong)
-        found = self.engine.judge(job, problem, replace(check, repeat=passes), text)
-        if found.verdict is not Verdict.PASSED:
-            return found
-        judged = {"passes": passes, "candidate": number, "wrong_probability": self._wrong}
-        return replace(found, evidence={**found.evidence, JUDGED: judged})
+        rule = self._confirm.rule(errors, self._wrong, earlier)
+        counts = CallCounts()
+        usage = NOTHING
+        stages: list[Stage] = []
+        decision: Decision = "again"
+        while decision == "again":
+            seed = counts.passes + counts.failures
+            found = self.engine.judge(job, problem, check, text, seed)
+            usage = found.usage if usage is NOTHING else usage + found.usage
+            stages += found.stages
+            if found.verdict is Verdict.BROKEN:
+                return replace(found, usage=usage)
+            counts = counts.plus(passed=found.verdict is Verdict.PASSED)
+            decision = rule.decide(counts)
+        judged: dict[str, Any] = {"passes": counts.passes, "failures": counts.failures}
+        judged |= {"errors": [errors.false_pass, errors.false_fail], "candidate": earlier.number}
+        verdict = Verdict.FAILED
+        if decision == "return":
+            verdict = Verdict.PASSED
+            judged["wrong_probability"] = rule.wrong(counts)
+        evidence = {**found.evidence, JUDGED: judged}
+        if stages:
+            evidence["stages"] = [stage.as_data() for stage in stages]
+        reason = found.reason
+        if found.verdict is not verdict:
+            reason = f"{counts.passes} of {seed + 1} calls passed it"
+        return replace(found, verdict=verdict, reason=reason, evidence=evidence, usage=usage)
 
     def recall(self, problem: Problem, findings: Iterable[Finding]) -> None:
         """Start the order of a problem's tests from findings of an earlier run.

@@ -83,6 +83,8 @@ def _log_line(log: LogFacts) -> str:
     parts += [f"{log.refuted} refuted without verification" if log.refuted else ""]
     if log.published:
         parts.append(f"{log.published} labelled as the paper's published code does")
+    if log.judged:
+        parts.append(f"{log.judged} judged by a check that errs, not verified")
     text = ", ".join(part for part in parts if part)
     return f"<p class=log><strong>{escape(log.name)}</strong> {escape(text)}</p>"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,20 +20,20 @@ from ...backends.protocols import Problem
 from ...core.errors import UsageError
 from ...core.search import Policy
 from ...core.values import Costs, Measured
-from ...files import is_number, shown
-from ...options import did_you_mean
+from ...files import shown
 from ...parsing import parse_costs
 from ...policies import spec
 from ...runtime.config import SearchConfig
 from ...text import checksum
 from ..errors import ApiError, wrong
-from ..profiles import Profile, SearchPlan
+from ..fields import flag, number, only, record, whole
+from ..profiles import Profile, SearchPlan, profile_named
 from . import checks
 from .formats import parse_format
 from .messages import parse_messages
 from .require import Require
 
-_LONGEST_WAIT = 86_400.0  # seconds
+LONGEST_WAIT = 86_400.0  # seconds
 _LONGEST_NAME = 200  # characters of a policy, or of `fresh`
 _MOST_STOPS = 16
 _LONGEST_STOP = 1000  # characters: every call of the search sends them
@@ -109,7 +109,7 @@ def parse_request(
 
     It may take long, because checks are compiled.
     """
-    given = _record(body, "", "the request")
+    given = record(body, "", "the request")
     known = (
         *_COMMON,
         *_SAMPLING,
@@ -119,13 +119,13 @@ def parse_request(
         "response_format",
         "reasoning_effort",
     )
-    _only(given, "", (*known, "messages" if chat else "prompt"))
+    only(given, "", (*known, "messages" if chat else "prompt"))
     for name, allowed in _FIXED.items():
         if name in given and given[name] not in allowed:
             raise wrong(name, f"{shown(given[name])} is not supported")
-    profile = _profile(given.get("model"), profiles)
-    asked = _record(given.get("grv", {}), "grv", "grv")
-    _only(asked, "grv.", GRV)
+    profile = profile_named(given.get("model"), profiles)
+    asked = record(given.get("grv", {}), "grv", "grv")
+    only(asked, "grv.", GRV)
     check, name = checks.named_or_own(profile, asked.get("check"))
     problem = _problem(given, profile, check, _fresh(asked), chat=chat)
     checks.prepare(profile, problem)
@@ -136,9 +136,9 @@ def parse_request(
         config = profile.config(_plan(asked, profile), _sampling(given, profile), more)
     except UsageError as error:
         raise ApiError(400, str(error), code="invalid_value") from error
-    stream = _flag(given, "stream")
-    options = _record(given.get("stream_options", {}), "stream_options", "stream_options")
-    _only(options, "stream_options.", ("include_usage", "include_obfuscation"))
+    stream = flag(given, "stream")
+    options = record(given.get("stream_options", {}), "stream_options", "stream_options")
+    only(options, "stream_options.", ("include_usage", "include_obfuscation"))
     return CompletionRequest(
         chat,
         profile,
@@ -146,35 +146,10 @@ def parse_request(
         config,
         name,
         _require(asked, profile),
-        _number(asked, "deadline", "grv.", least=1e-3, most=_LONGEST_WAIT),
+        number(asked, "deadline", "grv.", least=1e-3, most=LONGEST_WAIT),
         stream,
-        _flag(options, "include_usage"),
+        flag(options, "include_usage"),
     )
-
-
-def _record(value: Any, param: str, what: str) -> dict[str, Any]:
-    """A JSON object without the fields that are null."""
-    if not isinstance(value, Mapping):
-        message = f"{what} must be a JSON object, not {shown(value)}"
-        raise ApiError(400, message, code="invalid_value", param=param or None)
-    return {name: each for name, each in value.items() if each is not None}
-
-
-def _only(given: Mapping[str, Any], before: str, known: Sequence[str]) -> None:
-    for name in given:
-        if name not in known:
-            param = f"{before}{name}"
-            problem = f"unknown field{did_you_mean(name, known)}"
-            raise ApiError(400, f"{param}: {problem}", code="unknown_parameter", param=param)
-
-
-def _profile(name: Any, profiles: Mapping[str, Profile]) -> Profile:
-    if not isinstance(name, str):
-        raise wrong("model", f"must be one of {', '.join(profiles)}")
-    if name not in profiles:
-        message = f"there is no model {shown(name)}{did_you_mean(name, [*profiles])}"
-        raise ApiError(404, message, code="model_not_found", param="model")
-    return profiles[name]
 
 
 def _problem(
@@ -207,17 +182,17 @@ def _sampling(given: Mapping[str, Any], profile: Profile) -> Sampling:
     """The profile's sampling with what the request says."""
     sampling = profile.sampling
     changes: dict[str, Any] = {
-        "temperature": _number(given, "temperature", least=0, most=100),
-        "top_p": _number(given, "top_p", least=1e-9, most=1),
+        "temperature": number(given, "temperature", least=0, most=100),
+        "top_p": number(given, "top_p", least=1e-9, most=1),
         "max_tokens": _tokens(given, sampling.max_tokens),
-        "seed": _whole(given, "seed", least=-_LARGEST_SEED, most=_LARGEST_SEED),
+        "seed": whole(given, "seed", least=-_LARGEST_SEED, most=_LARGEST_SEED),
         "stop": _stops(given.get("stop")),
     }
     if "response_format" in given:
         changes["response_format"] = parse_format(given["response_format"])
     if "reasoning_effort" in given:
         changes["effort"] = _effort(given["reasoning_effort"])
-    more = {name: _number(given, name, least=-2, most=2) for name in _PASSED_ON if name in given}
+    more = {name: number(given, name, least=-2, most=2) for name in _PASSED_ON if name in given}
     if more:
         changes["extra_body"] = (sampling.extra_body or {}) | more
     return dataclasses.replace(
@@ -228,7 +203,7 @@ def _sampling(given: Mapping[str, Any], profile: Profile) -> Sampling:
 def _tokens(given: Mapping[str, Any], most: int | None) -> int | None:
     """The most tokens of a candidate: not more than the server's file allows."""
     for name in ("max_completion_tokens", "max_tokens"):
-        if (found := _whole(given, name, most=most)) is not None:
+        if (found := whole(given, name, most=most)) is not None:
             return found
     return None
 
@@ -255,8 +230,8 @@ def _stops(given: Any) -> tuple[str, ...] | None:
 def _plan(asked: Mapping[str, Any], profile: Profile) -> SearchPlan:
     """The profile's plan with what the request says. It may lower a budget, not raise it."""
     plan = profile.plan
-    budget = _number(asked, "budget", "grv.", least=0, most=plan.limits.budget)
-    value = _number(asked, "value", "grv.", least=0, most=_LARGEST_VALUE)
+    budget = number(asked, "budget", "grv.", least=0, most=plan.limits.budget)
+    value = number(asked, "value", "grv.", least=0, most=_LARGEST_VALUE)
     return SearchPlan(
         _policy(asked["policy"]) if "policy" in asked else plan.policy,
         _costs(asked["costs"], plan.costs) if "costs" in asked else plan.costs,
@@ -313,40 +288,3 @@ def _fresh(asked: Mapping[str, Any]) -> str:
     if not isinstance(given, bool):
         raise wrong("grv.fresh", f"must be true, or a text, not {shown(given)}")
     return uuid.uuid4().hex if given else ""
-
-
-def _flag(given: Mapping[str, Any], name: str) -> bool:
-    value = given.get(name, False)
-    if not isinstance(value, bool):
-        raise wrong(name, f"must be true or false, not {shown(value)}")
-    return value
-
-
-def _number(
-    given: Mapping[str, Any],
-    name: str,
-    before: str = "",
-    *,
-    least: float,
-    most: float | None = None,
-    fits: Callable[[Any], bool] = is_number,
-    what: str = "a number",
-) -> float | None:
-    """A number of a request, if it has one."""
-    value = given.get(name)
-    if value is None:
-        return None
-    if not fits(value) or value < least or (most is not None and value > most):
-        limits = f" of at least {least:g}" if most is None else f" from {least:g} to {most:g}"
-        raise wrong(f"{before}{name}", f"must be {what}{limits}, not {shown(value)}")
-    return float(value) if what == "a number" else value
-
-
-def _whole(
-    given: Mapping[str, Any], name: str, *, least: int = 1, most: int | None = None
-) -> int | None:
-    def fits(value: Any) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and value < 2**63
-
-    found = _number(given, name, least=least, most=most, fits=fits, what="a whole number")
-    return None if found is None else int(found)

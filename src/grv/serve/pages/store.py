@@ -24,13 +24,14 @@ UNFINISHED = 5000  # the newest unfinished searches of which it is known whether
 _HASH = re.compile(r'"(blake2b-16:[0-9a-f]{32})"')
 _AT_ONCE = 500  # parameters of a query
 
-Show = Literal["all", "unfinished", "solved", "unsolved", "failed"]
+Show = Literal["all", "unfinished", "solved", "judged", "unsolved", "failed"]
 Sort = Literal["newest", "cost", "ended"]
 _SHOWN: Mapping[Show, str] = {
     "all": "1 = 1",
     "unfinished": "outcome IS NULL",
     "solved": "outcome = 'solved'",
-    "unsolved": "outcome IS NOT NULL AND outcome NOT IN ('solved', 'failed')",
+    "judged": "outcome = 'judged'",
+    "unsolved": "outcome IS NOT NULL AND outcome NOT IN ('solved', 'judged', 'failed')",
     "failed": "outcome = 'failed'",
 }
 _SORTED: Mapping[Sort, str] = {

@@ -3,7 +3,7 @@
 import { baselineChart, chartCard, spentChart } from "./charts.js";
 import { amount, ask, badge, counted, follow, keys, lasting, make, mountBar, number, percent, pill, place, ready, say, when } from "./common.js";
 
-const SHOWN = [["all", "All"], ["unfinished", "Unfinished"], ["solved", "Solved"], ["unsolved", "Unsolved"], ["failed", "Failed"]];
+const SHOWN = [["all", "All"], ["unfinished", "Unfinished"], ["solved", "Solved"], ["judged", "Judged"], ["unsolved", "Unsolved"], ["failed", "Failed"]];
 const SORTED = [["newest", "newest first"], ["ended", "last ended first"], ["cost", "most expensive first"]];
 let current = null; // the overview
 let fits = [];
@@ -90,8 +90,8 @@ function showOverview(data) {
 function showCounts() {
   if (!current) return;
   const { outcomes } = current;
-  const counts = { all: current.searches, unfinished: outcomes.unfinished ?? 0, solved: outcomes.solved ?? 0, failed: outcomes.failed ?? 0 };
-  counts.unsolved = counts.all - counts.unfinished - counts.solved - counts.failed;
+  const counts = { all: current.searches, unfinished: outcomes.unfinished ?? 0, solved: outcomes.solved ?? 0, judged: outcomes.judged ?? 0, failed: outcomes.failed ?? 0 };
+  counts.unsolved = counts.all - counts.unfinished - counts.solved - counts.judged - counts.failed;
   for (const [name] of SHOWN) {
     const shown = document.querySelector(`[data-count=${name}]`);
     if (shown) shown.textContent = number(counts[name]);

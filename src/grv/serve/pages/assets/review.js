@@ -1,6 +1,7 @@
 // Review: one candidate at a time, with keys for each verdict. Scores and other verdicts are not sent.
 
 import { ask, badge, counted, follow, keys, lasting, make, mountBar, number, pill, place, ready, say, setting, signIn } from "./common.js";
+import { diff, isDiff } from "./diff.js";
 
 const HERE = 6000; // milliseconds between two signs of life; the server waits longer
 const SAYINGS = [["pass", "p", "Pass"], ["fail", "f", "Fail"], ["cannot tell", "c", "Cannot tell"]];
@@ -135,7 +136,7 @@ function paint(waiting) {
     make("div", { class: "asked" }, make("p", { class: "caption" }, `${item.problem} · about ${number(item.minutes)} min · ${number(Math.max(0, waiting - 1))} more ${waiting === 2 ? "waits" : "wait"}${current.correct ? " · correction" : ""}`), make("h1", {}, item.question), rubric),
     make("div", { class: "beside review" },
       make("section", { class: "card pane", "aria-label": "Problem" }, make("h2", {}, "Problem"), make("pre", { class: setting(item.prompt), tabindex: 0 }, item.prompt)),
-      make("section", { class: "card pane", "aria-label": "Candidate" }, make("h2", {}, "Candidate"), item.answer_value ? make("p", { class: "caption" }, `States the answer: ${item.answer_value}`) : null, make("pre", { class: setting(item.text), tabindex: 0 }, item.text))),
+      make("section", { class: "card pane", "aria-label": "Candidate" }, make("h2", {}, "Candidate"), item.answer_value ? make("p", { class: "caption" }, `States the answer: ${item.answer_value}`) : null, isDiff(item.text) ? diff(item.text, item.id) : make("pre", { class: setting(item.text), tabindex: 0 }, item.text))),
     make("div", { class: "sayings" }, note, make("div", { class: "buttons" }, buttons, later), make("p", { class: "caption" }, "Time on this page is measured: ", make("span", { id: "clock" }))),
     make("div", { id: "recent" }));
   recent();

@@ -1,6 +1,7 @@
 // One search: its steps with their reasons, and its candidates side by side.
 
 import { amount, ask, counted, follow, keys, lasting, make, mountBar, number, pill, place, ready, say, setting, when } from "./common.js";
+import { brief, diff, isDiff, log } from "./diff.js";
 
 const id = decodeURIComponent(location.pathname.split("/")[2] ?? "");
 const SHOWN_AT_FIRST = 60; // candidates in the list
@@ -75,21 +76,36 @@ function timeline() {
 
 const unit = () => (data.settings.measured ? "dollars" : "");
 
-/** What a verifier said: the reason, and the evidence such as the failing test. */
-function finding(verdict) {
+/** What a verifier said: the reason, and the evidence such as the failing test. Logs are folded. */
+function finding(verdict, name) {
   const parts = [make("p", { class: "said" }, pill(verdict.verdict), " ", verdict.reason, verdict.reviewer ? make("span", { class: "caption" }, ` by ${verdict.reviewer}`) : null)];
   if (verdict.note) parts.push(make("p", { class: "why" }, verdict.note));
   const evidence = Object.entries(verdict.evidence ?? {}).filter(([, value]) => value !== "" && value !== null);
   if (evidence.length) {
     const list = make("dl", { class: "evidence" });
-    for (const [name, value] of evidence) {
-      const brief = typeof value === "string" ? value : JSON.stringify(value);
-      const text = brief.length < 80 || typeof value === "string" ? brief : JSON.stringify(value, null, 1);
-      list.append(make("dt", {}, name.replaceAll("_", " ")), make("dd", {}, make("pre", {}, text)));
+    for (const [field, value] of evidence) {
+      const short = typeof value === "string" ? value : JSON.stringify(value);
+      const text = short.length < 80 || typeof value === "string" ? short : JSON.stringify(value, null, 1);
+      list.append(make("dt", {}, field.replaceAll("_", " ")), make("dd", {}, log(text, `${name} ${field}`)));
     }
     parts.push(make("h4", {}, verdict.verdict === "failed" ? "The failing test" : "Evidence"), list);
   }
   return parts;
+}
+
+/** What an attempt cost, and how long the attempt and its verification took; null if nobody says. */
+function priceOf(each) {
+  const verified = each.verdicts.filter((verdict) => !verdict.shared).map((verdict) => verdict.seconds ?? 0);
+  return { dollars: each.usage.dollars ?? null, seconds: each.usage.seconds || null, verified: verified.at(-1) || null };
+}
+
+const dollars = (value) => (value === null ? "" : amount(value, "dollars"));
+
+/** The price of an attempt in words. */
+function priced(each) {
+  const { dollars: paid, seconds, verified } = priceOf(each);
+  const words = [dollars(paid), seconds ? lasting(seconds) : "", verified ? `verified in ${lasting(verified)}` : ""].filter(Boolean);
+  return words.length ? make("p", { class: "caption price" }, `${each.generator ? `${each.generator}: ` : ""}${words.join(", ")}`) : null;
 }
 
 /** A function that finds the first line of a text which not all candidates have. */
@@ -99,6 +115,7 @@ function firstDistinct() {
     for (const line of new Set(each.text.text.split("\n"))) counts.set(line, (counts.get(line) ?? 0) + 1);
   }
   return (text) => {
+    if (isDiff(text)) return brief(text).slice(0, 200);
     const there = text.split("\n").filter((line) => line.trim());
     return (there.find((line) => counts.get(line) < data.candidates.length) ?? there[0] ?? "").trim().slice(0, 200);
   };
@@ -109,8 +126,12 @@ function candidateList() {
   const scores = data.candidates.map((each) => each.score).filter(Number.isFinite);
   const [low, high] = [Math.min(...scores), Math.max(...scores)];
   const ranked = [...data.candidates].sort((a, b) => (b.score ?? -Infinity) - (a.score ?? -Infinity) || a.candidate - b.candidate);
+  const prices = new Map(data.candidates.map((each) => [each.candidate, priceOf(each)]));
+  const known = (name) => [...prices.values()].some((price) => price[name]);
+  const [paid, long] = [known("dollars"), [...prices.values()].some((price) => (price.seconds ?? 0) + (price.verified ?? 0) >= 1)];
   const body = make("tbody");
   for (const each of ranked.slice(0, listed)) {
+    const price = prices.get(each.candidate);
     const meter = make("meter", { min: 0, max: 1, "aria-hidden": "true" });
     meter.value = high > low ? (each.score - low) / (high - low) : 1;
     const show = make("button", { type: "button", class: "quiet" }, `${each.candidate}`);
@@ -120,9 +141,12 @@ function candidateList() {
       make("th", { scope: "row" }, show),
       make("td", { class: "score" }, Number.isFinite(each.score) ? [meter, number(each.score)] : make("span", { class: "caption", title: each.score_reason ?? "" }, "none")),
       make("td", { class: "text" }, pill(stateOf(each)), isAnswer ? make("span", { class: "caption" }, each.answer_value ? ` the answer: ${each.answer_value}` : " the answer") : null),
+      paid ? make("td", { class: "price" }, dollars(price.dollars)) : null,
+      long ? make("td", { class: "price", title: price.verified ? `verified in ${lasting(price.verified)}` : "" }, price.seconds ? lasting(price.seconds) : "") : null,
       make("td", { class: "text first" }, distinct(each.text.text))));
   }
-  const head = ["", "score", "verdict", "text"].map((name, at) => make("th", { scope: "col", class: at > 1 ? "text" : "" }, name));
+  const titles = ["", "score", "verdict", ...(paid ? ["cost"] : []), ...(long ? ["time"] : []), "text"];
+  const head = titles.map((name) => make("th", { scope: "col", class: ["verdict", "text"].includes(name) ? "text" : "" }, name));
   const parts = [make("div", { class: "rows", tabindex: 0, role: "region", "aria-label": "Candidates" }, make("table", {}, make("thead", {}, make("tr", {}, head)), body))];
   if (ranked.length > listed) {
     const more = make("button", { type: "button" }, `Show ${number(Math.min(200, ranked.length - listed))} more`);
@@ -165,10 +189,10 @@ function pane(side, candidate, other) {
     whole.set(candidate, (await ask(`/api/searches/${encodeURIComponent(id)}/${candidate}`)).text);
     showBeside();
   });
-  const verdicts = each.verdicts.map((verdict) => make("div", { class: "finding" }, finding(verdict)));
+  const verdicts = each.verdicts.map((verdict, at) => make("div", { class: "finding" }, finding(verdict, `${candidate} ${at}`)));
   return make("section", { class: "card pane", "aria-label": `Candidate ${candidate}` }, pick,
     verdicts.length ? verdicts : make("p", { class: "said" }, pill(stateOf(each)), (each.refuted || each.dropped) && each.score_reason ? ` ${each.score_reason}` : ""),
-    lines(text, other), rest > 0 ? more : null);
+    priced(each), isDiff(text) ? diff(text, `${candidate}`) : lines(text, other), rest > 0 ? more : null);
 }
 
 function showBeside() {

@@ -62,7 +62,7 @@ def test_a_failure_costs_as_much_as_a_pass_unless_it_has_a_price() -> None:
 
 def test_prices_after_the_cost_to_verify_are_named() -> None:
     with pytest.raises(TypeError):
-        Costs(1, 10, 2)  # type: ignore[misc]
+        Costs(1, 10, 2)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(

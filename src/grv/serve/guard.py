@@ -1,0 +1,124 @@
+"""What stands before every route of a server: admission, one event per request, errors as JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Router
+from starlette.types import Message, Receive, Scope, Send
+
+from ..core.errors import GrvError
+from .clients import Client, Clients
+from .completions.streaming import as_json
+from .door import Door, address_of, in_parts
+from .errors import ApiError
+from .events import Events, place_of
+
+_LEFT = 499  # the status in the log of a request whose client has left
+
+
+class ClientLeft(Exception):
+    """The client has closed the connection, so the response has no reader."""
+
+
+class Guard:
+    """Admits requests and routes them. It is an ASGI application.
+
+    Two fields are added to a request's scope: `grv`, what its event tells besides, and `held`, a
+    stack that is closed when the request is answered.
+
+    Args:
+        routes: what answers.
+        door: admits requests.
+        events: is told of each request.
+        failure: turns an error of a search into one for the client.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[BaseRoute],
+        door: Door,
+        events: Events,
+        failure: Callable[[GrvError], ApiError],
+    ) -> None:
+        self._router = Router(routes, redirect_slashes=False)
+        self._door = door
+        self._events = events
+        self._failure = failure
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; every error is JSON, and every request one event."""
+        if scope["type"] != "http":
+            return
+        started = time.monotonic()
+        status = 0
+        whole = not _has_body(scope)
+
+        async def listened() -> Message:
+            nonlocal whole
+            message = await receive()
+            whole = whole or not message.get("more_body", False)
+            return message
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        scope["grv"] = {}
+        try:
+            with self._door.admit(scope), ExitStack() as scope["held"]:
+                await self._router(scope, listened, in_parts(watched))
+        except ClientLeft:
+            status = _LEFT
+        except (ApiError, HTTPException) as error:
+            await _respond(_api_error(error), scope, receive, watched, close=not whole)
+        except GrvError as error:
+            await _respond(self._failure(error), scope, receive, watched)
+        except Exception as error:  # a mistake in one request must not end the connection of others
+            self._events("bug", error=type(error).__name__, place=place_of(error))
+            if not status:
+                bug = ApiError(500, "this is a bug in grv", code="bug")
+                await _respond(bug, scope, receive, watched)
+        finally:
+            seconds = round(time.monotonic() - started, 3)
+            route = getattr(scope.get("route"), "path", None)
+            about = {"method": scope["method"][:16], "route": route, **scope["grv"]}
+            self._events("request", **about, status=status, seconds=seconds)
+
+
+def client_of(http: HttpRequest, clients: Clients) -> Client:
+    """The client that sent a request; an ApiError if there is none."""
+    client = clients.of(http.headers.getlist("authorization"), address_of(http))
+    http.scope["grv"]["client"] = client.name or None
+    return client
+
+
+def _api_error(error: ApiError | HTTPException) -> ApiError:
+    if isinstance(error, ApiError):
+        return error
+    return ApiError(error.status_code, error.detail, code="not_found")
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+
+
+async def _respond(
+    error: ApiError, scope: Scope, receive: Receive, send: Send, *, close: bool = False
+) -> None:
+    """Send an error; close the connection if the rest of the request is not read."""
+    error.close = error.close or close
+    response = Response(
+        as_json(error.body),
+        error.status,
+        headers=error.headers,
+        media_type="application/json",
+    )
+    await response(scope, receive, send)

@@ -1,0 +1,1 @@
+"""Verified answers and verdicts as tools of the Model Context Protocol."""
