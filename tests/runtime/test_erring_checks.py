@@ -17,6 +17,7 @@ import pytest
 import grv
 from grv.backends.protocols import Problem
 from grv.backends.verifiers.pool import CheckVerifier
+from grv.backends.verifiers.suite import StageMemory
 from grv.comparing.erring import shares_after
 from grv.ledger.opening import open_ledger
 from grv.ledger.view import SearchView
@@ -116,12 +117,13 @@ def solve(
             draft: Any,
             *,
             earlier: Earlier = Earlier(),  # noqa: B008
+            memory: StageMemory | None = None,
         ) -> Any:
             if left[0] is not None:
                 if left[0] == 0:
                     raise Killed
                 left[0] -= 1
-            return await super().verify(problem, draft, earlier=earlier)
+            return await super().verify(problem, draft, earlier=earlier, memory=memory)
 
     with Verifier(workers=1, allow_commands=True, wrong=WRONG, confirm=confirm) as verifier:
         found = grv.solve_many_now(

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from grv.logs.readers import log_of_frame
+from grv.report.build import make_report
+from grv.report.inputs import ReportSource
 from grv.report.parts.stages import counted_stages
+from grv.report.request import ReportRequest
+from support.reports import FEW, by_hand
 
 SCREEN = '[["text", 1], ["judge", {}]]'
 
@@ -46,3 +50,24 @@ def test_what_is_free_or_refutes_nothing_is_said_so() -> None:
     found = counted_stages(log.problems)
     assert found["refutation"].words == "free"
     assert found["text"].words.startswith("refutes nothing")
+
+
+def test_the_report_says_what_each_stage_refutes_and_when_it_pays() -> None:
+    log = log_of_frame(
+        {
+            "problem": [*"aaaa", *"bbbb"],
+            "candidate": [0, 1, 2, 3] * 2,
+            "score": [0, 1, 2, 3] * 2,
+            "passed": [0, 0, 0, 1] * 2,
+            "stage_costs": ['[["text", 1]]', '[["text", 1]]', *[SCREEN.format(1.5)] * 2] * 2,
+            "failed_stage": ["text", "text", "judge", ""] * 2,
+        }
+    )
+    request = ReportRequest(orders=1, many_orders=1, policies=FEW)
+    report = make_report([ReportSource("x", log=log)], request)
+    assert [row["stage"] for row in report["stages"].records()] == ["text", "judge"]
+    said = " ".join(line for each in report.conclusions for line in each.sentences)
+    said = said.replace("\N{NO-BREAK SPACE}", " ")
+    assert "The stage text refutes 50 %" in said
+    assert "does not pay below a price of 2 for what follows" in said
+    assert "stage_costs" in " ".join(by_hand()["stages"].notes)
