@@ -62,6 +62,8 @@ OPTIONS = {
         "--no-overlap",
         "--wait-price",
         "--deadline",
+        "--errors",
+        "--wrong",
     ],
     "oracle": [
         "--rewards",
