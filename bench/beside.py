@@ -39,8 +39,9 @@ def calls() -> dict[str, float]:
     """Functions called per candidate and per search."""
     import anyio
 
+    from grv.ledger.ledger import MemoryLedger
     from grv.policies import Adaptive, Fixed
-    from live import MemoryLedger, instant, on_disk, run
+    from live import instant, on_disk, run
 
     counts = {"call": 0, "c_call": 0}
 
@@ -54,7 +55,7 @@ def calls() -> dict[str, float]:
         sys.setprofile(count)
         made = anyio.run(run, options, number, ledger)
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
         return counts["call"] - before[0], counts["c_call"] - before[1], made
 
     figures: dict[str, float] = {}
@@ -86,8 +87,9 @@ def candidates() -> dict[str, float]:
     """Milliseconds of processor time per candidate: the least of two runs each, after a first."""
     import anyio
 
+    from grv.ledger.ledger import MemoryLedger
     from grv.policies import Adaptive, Fixed
-    from live import MemoryLedger, instant, on_disk, run
+    from live import instant, on_disk, run
 
     def once(policy: Any, budget: float, number: int, ledger: Any) -> float:
         started = time.process_time()
@@ -135,13 +137,14 @@ def serve() -> dict[str, float]:
     import tempfile
 
     import serve as served
+    from live import server
 
     served.IN_FLIGHT = IN_FLIGHT
     served.OPTIONS[:] = ["--costs", "1,2", "--budget", "100", "--policy", "fixed(1, 1)"]
     served.OPTIONS += ["--concurrency", str(IN_FLIGHT), "--generator", "openai:m"]
     with (
         tempfile.TemporaryDirectory() as name,
-        served.server(0) as url,
+        server(0) as url,
         served.serving(Path(name), url) as (pid, address),
     ):
         asyncio.run(plain(address, served.prompts(100, "first")))
