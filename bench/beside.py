@@ -1,11 +1,11 @@
 """Live search of this tree beside that of another one, such as a worktree of an earlier commit.
 
     git worktree add --detach ../before COMMIT
-    python bench/beside.py ../before [--turns=7] [--only=calls,memory,sqlite,loopback,serve]
+    python bench/beside.py ../before [--turns=7] [--only=calls,candidates,loopback,serve]
 
 * `calls`: Python functions called, and functions of C, per candidate and per search. They hardly
   depend on what else the machine does. Differences of two runs, so the start does not count.
-* `memory`, `sqlite`: processor time per candidate with backends that answer at once, with a ledger
+* `candidates`: processor time per candidate with backends that answer at once, with a ledger
   in memory and on disk: 40 candidates and 11 verdicts a problem, 8 candidates and one verdict, or
   one of each.
 * `loopback`: processor time per request to a server on loopback, with 16 and 64 in flight, for 1
@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-MEASURES = ("calls", "memory", "sqlite", "loopback", "serve")
+MEASURES = ("calls", "candidates", "loopback", "serve")
 IN_FLIGHT = 32
 
 
@@ -39,8 +39,9 @@ def calls() -> dict[str, float]:
     """Functions called per candidate and per search."""
     import anyio
 
+    from grv.ledger.ledger import MemoryLedger
     from grv.policies import Adaptive, Fixed
-    from live import MemoryLedger, instant, on_disk, run
+    from live import instant, on_disk, run
 
     counts = {"call": 0, "c_call": 0}
 
@@ -54,7 +55,7 @@ def calls() -> dict[str, float]:
         sys.setprofile(count)
         made = anyio.run(run, options, number, ledger)
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
         return counts["call"] - before[0], counts["c_call"] - before[1], made
 
     figures: dict[str, float] = {}
@@ -82,12 +83,13 @@ def calls() -> dict[str, float]:
     return figures
 
 
-def _per_candidate(is_on_disk: bool) -> dict[str, float]:
-    """Milliseconds of processor time: the least of three runs each."""
+def candidates() -> dict[str, float]:
+    """Milliseconds of processor time per candidate: the least of two runs each, after a first."""
     import anyio
 
+    from grv.ledger.ledger import MemoryLedger
     from grv.policies import Adaptive, Fixed
-    from live import MemoryLedger, instant, on_disk, run
+    from live import instant, on_disk, run
 
     def once(policy: Any, budget: float, number: int, ledger: Any) -> float:
         started = time.process_time()
@@ -96,31 +98,20 @@ def _per_candidate(is_on_disk: bool) -> dict[str, float]:
 
     figures = {}
     sizes = (
-        ("40 candidates and 11 verdicts", Adaptive(), 150.0, 60),
-        ("8 per request", Fixed(8, 1), 1000.0, 100),
-        ("one candidate", Fixed(1, 1), 150.0, 250),
+        ("40 candidates and 11 verdicts", Adaptive(), 150.0, 40),
+        ("8 per request", Fixed(8, 1), 1000.0, 60),
+        ("one candidate", Fixed(1, 1), 150.0, 150),
     )
-    place = "sqlite" if is_on_disk else "memory"
     for name, policy, budget, number in sizes:
-        times = []
-        for _ in range(4):
-            if is_on_disk:
-                with on_disk() as ledger:
-                    times.append(once(policy, budget, number, ledger))
-            else:
-                times.append(once(policy, budget, number, MemoryLedger()))
-        figures[f"{place}, {name}: ms per candidate"] = min(times[1:])
+        in_memory = []
+        on_sqlite = []
+        for _ in range(3):
+            in_memory.append(once(policy, budget, number, MemoryLedger()))
+            with on_disk() as ledger:
+                on_sqlite.append(once(policy, budget, number, ledger))
+        figures[f"memory, {name}: ms per candidate"] = min(in_memory[1:])
+        figures[f"sqlite, {name}: ms per candidate"] = min(on_sqlite[1:])
     return figures
-
-
-def memory() -> dict[str, float]:
-    """With a ledger in memory."""
-    return _per_candidate(False)
-
-
-def sqlite() -> dict[str, float]:
-    """With a ledger on disk."""
-    return _per_candidate(True)
 
 
 def loopback() -> dict[str, float]:
@@ -146,13 +137,14 @@ def serve() -> dict[str, float]:
     import tempfile
 
     import serve as served
+    from live import server
 
     served.IN_FLIGHT = IN_FLIGHT
     served.OPTIONS[:] = ["--costs", "1,2", "--budget", "100", "--policy", "fixed(1, 1)"]
     served.OPTIONS += ["--concurrency", str(IN_FLIGHT), "--generator", "openai:m"]
     with (
         tempfile.TemporaryDirectory() as name,
-        served.server(0) as url,
+        server(0) as url,
         served.serving(Path(name), url) as (pid, address),
     ):
         asyncio.run(plain(address, served.prompts(100, "first")))
