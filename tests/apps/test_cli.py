@@ -62,6 +62,8 @@ OPTIONS = {
         "--no-overlap",
         "--wait-price",
         "--deadline",
+        "--errors",
+        "--wrong",
     ],
     "oracle": [
         "--rewards",
@@ -98,6 +100,7 @@ OPTIONS = {
         "--text",
         "--filter",
         "--hour",
+        "--predictions",
     ],
 }
 

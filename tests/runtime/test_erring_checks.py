@@ -6,7 +6,7 @@ import json
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 import grv
-from grv.backends.protocols import Problem
+from grv.backends.protocols import Problem, Score
 from grv.backends.verifiers.pool import CheckVerifier
-from grv.backends.verifiers.suite import StageMemory
 from grv.comparing.erring import shares_after
 from grv.ledger.opening import open_ledger
 from grv.ledger.view import SearchView
@@ -27,7 +26,7 @@ from grv.replay.erring import ErringOutcome, ErringRule, replay_erring
 from grv.runtime.executor import finding_of
 from grv.runtime.solution import Solution
 from grv.testing.servers import FakeOpenai
-from grv.theory.confirmations import CallCounts, Confirm, Earlier, Errors, RightShares
+from grv.theory.confirmations import CallCounts, Confirm, Errors, RightShares
 
 ERRORS = Errors(0.2, 0.1)
 WRONG = 0.05
@@ -106,24 +105,17 @@ def solve(
             return [grv.Draft(text_of(problem.id, number)) for number in numbers]
 
     class Scorer:
-        async def score(self, problem: Problem, drafts: list[Any]) -> list[Any]:
+        async def score(self, problem: Problem, drafts: Sequence[grv.Draft]) -> list[Score]:
             numbers = [int(draft.text.split()[-1]) for draft in drafts]
-            return [grv.scorers.Score(score_of(problem.id, number)) for number in numbers]
+            return [Score(score_of(problem.id, number)) for number in numbers]
 
     class Verifier(CheckVerifier):
-        async def verify(
-            self,
-            problem: Problem,
-            draft: Any,
-            *,
-            earlier: Earlier = Earlier(),  # noqa: B008
-            memory: StageMemory | None = None,
-        ) -> Any:
+        async def verify(self, problem: Problem, draft: Any, **known: Any) -> Any:
             if left[0] is not None:
                 if left[0] == 0:
                     raise Killed
                 left[0] -= 1
-            return await super().verify(problem, draft, earlier=earlier, memory=memory)
+            return await super().verify(problem, draft, **known)
 
     with Verifier(workers=1, allow_commands=True, wrong=WRONG, confirm=confirm) as verifier:
         found = grv.solve_many_now(

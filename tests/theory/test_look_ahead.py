@@ -186,7 +186,7 @@ def test_a_random_phase_never_ends_a_block_later_than_at_twice_the_number() -> N
 def test_the_pace_has_these_blocks_and_the_phases_are_even() -> None:
     paces = [Pace(random_phase=True).of(f"problem {number}") for number in range(400)]
     for pace, width in itertools.product(paces[:40], (2, 3, 4, 16)):
-        ends = itertools.islice(random_block_ends(width, 2**pace.phase), 20)
+        ends = itertools.islice(random_block_ends(width, math.exp2(pace.phase)), 20)
         assert pace.ends(width, 100)[1:21] == [each for each in ends if each < 100 + width][:20]
     for part in range(4):
         assert 70 <= sum(part / 4 <= pace.phase < (part + 1) / 4 for pace in paces) <= 130
@@ -221,7 +221,7 @@ def test_a_search_with_a_random_phase_takes_the_course_to_the_end_of_a_block(
     for problem in "abcdefgh":
         pace = Pace(overlap=False, random_phase=True).of(problem)
         ahead = run(policy, costs, world, Limits(width=16, pace=pace))
-        end = next(each for each in random_block_ends(16, 2**pace.phase) if each >= number)
+        end = next(each for each in random_block_ends(16, math.exp2(pace.phase)) if each >= number)
         ends.add(end)
         assert verified(ahead) == course[:end]
     assert len(ends) > 1 or number == 1

@@ -57,10 +57,9 @@ class AttemptLines:
                     for candidate in candidates:
                         self._show(f"{self._attempt(candidate)}: its tests run")
                 case Made(candidate, usage=usage, broken=broken):
-                    used = Usage.of(usage)
                     reason = _short(broken.removeprefix(f"{self._agent(candidate)}: "))
                     after = f": {reason}" if broken else ""
-                    self._tell(f"{self._attempt(candidate)} ended, {_amounts(used)}{after}")
+                    self._tell(f"{self._attempt(candidate)} ended, {_amounts(usage)}{after}")
                 case Scored(candidate, key=key, reason=reason) if key == REFUTED:
                     self._tell(f"{self._attempt(candidate)} refuted: {_short(reason)}")
                 case Found(candidate, verdict):

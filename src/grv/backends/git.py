@@ -193,7 +193,7 @@ class UserRepository:
             git("apply", *how, folder=self.folder, variables=index, given=given)
             tree = git("write-tree", folder=self.folder, variables=index).decode().strip()
         date = self._line("show", "-s", "--format=%ct +0000", "--end-of-options", commit)
-        who = {}
+        who: dict[str, str] = {}
         for role in ("AUTHOR", "COMMITTER"):
             who |= {f"GIT_{role}_NAME": _AUTHOR, f"GIT_{role}_EMAIL": _ADDRESS}
             who[f"GIT_{role}_DATE"] = date

@@ -41,7 +41,7 @@ class Pace:
         >>> grv.core.Pace().ends(16, 40)
         [0, 2, 6, 14, 30, 46]
         >>> grv.core.Pace(random_phase=True).of("17 + 25").ends(16, 40)
-        [0, 1, 3, 8, 17, 33, 49]
+        [0, 2, 5, 12, 25, 41]
     """
 
     ramp: bool = True
@@ -61,7 +61,7 @@ class Pace:
             raise UsageError(f"the deadline must be a positive number, not {self.deadline}")
 
     def of(self, problem: str) -> Pace:
-        """The pace of the searches for one problem: they have the same phase, live and in replay."""
+        """The pace of all searches for one problem: they have one phase, live and in replay."""
         return replace(self, problem=problem) if self.random_phase else self
 
     def block(
@@ -91,8 +91,8 @@ class Pace:
             return verified + 2
         if verified + 1 >= width:
             return width
-        start = 2**self.phase
-        ends = (math.floor(start * 2**doublings) - 1 for doublings in itertools.count(1))
+        start = math.exp2(self.phase)
+        ends = (math.floor(math.ldexp(start, doubled)) - 1 for doubled in itertools.count(1))
         return next(end for end in ends if end > verified) - verified
 
     @property

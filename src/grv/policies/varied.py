@@ -33,8 +33,9 @@ class Varied:
     - A new candidate has a key that failed as the best. It then verifies the first candidate of
       that ranking.
     - Nothing more can be generated. It then verifies the rest by that ranking, and the oldest
-      candidate in time, so that its bound holds for any score. If failures of a score count and there are no keys, it ranks scores by
-      worth: it falls with the number of better candidates, and by half with each failure.
+      candidate in time, so that its bound holds for any score. If failures of a score count and
+      there are no keys, it ranks scores by worth: it falls with the number of better candidates,
+      and by half with each failure.
 
     The second ranking prefers scores that failed less often, then keys with more candidates, then
     higher scores. Failures of a score count only if equal scores suggest equal answers, and are not

@@ -61,8 +61,8 @@ def _report(form: str, step: dict[str, Any]) -> None:
         case "gemini":
             tokens = {"prompt": 1000, "candidates": 150, "cached": 400, "thoughts": 50}
             print("Loaded cached credentials.")
-            stats = {"models": {"gemini-x": {"tokens": tokens}}}
-            print(json.dumps({"response": said, "stats": stats}, indent=2))
+            models = {"models": {"gemini-x": {"tokens": tokens}}}
+            print(json.dumps({"response": said, "stats": models}, indent=2))
         case "aider":
             print(said)
             print(f"Tokens: 1.0k sent, 200 received. Cost: ${dollars} message, ${dollars} session.")
@@ -70,11 +70,10 @@ def _report(form: str, step: dict[str, Any]) -> None:
             print(json.dumps({"type": "action", "action": "run", "command": "pytest"}))
             print(json.dumps({"type": "observation", "content": said}))
         case "mini":
-            stats = {"instance_cost": dollars, "api_calls": 3}
-            record = {"info": {"exit_status": "Submitted", "submission": said}}
-            record["info"]["model_stats"] = stats
+            info = {"exit_status": "Submitted", "submission": said}
+            spent = {"model_stats": {"instance_cost": dollars, "api_calls": 3}}
             place = sys.argv[sys.argv.index("--output") + 1]
-            Path(place).write_text(json.dumps(record), encoding="utf-8")
+            Path(place).write_text(json.dumps({"info": {**info, **spent}}), encoding="utf-8")
         case _:
             print(said)
             if dollars is not None:

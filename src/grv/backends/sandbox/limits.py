@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 
+from ...conditions import Level
 from ...files import is_number, shown
 
 MEBIBYTE = 1 << 20
@@ -27,6 +28,16 @@ class Isolation(enum.Enum):
     def of_processes(self) -> Isolation:
         """How processes outside of containers are isolated."""
         return Isolation.JAIL if self in CONTAINERS else self
+
+    @property
+    def level(self) -> Level:
+        """The level of verdicts that were given so."""
+        match self:
+            case Isolation.STRICT:
+                return "strict"
+            case Isolation.UNSAFE:
+                return "unsafe"
+        return "jail"
 
 
 CONTAINERS = (Isolation.PODMAN, Isolation.DOCKER, Isolation.GVISOR)

@@ -113,7 +113,7 @@ class WholeTextCheck(abc.ABC):
         """The conditions of verdicts now; `digest` is a checksum of the record."""
         content = self.content()
         whole = checksum(f"{digest} {content}") if content else digest
-        return Conditions(whole, self.judged_by, isolation.value if self.is_jailed else "")
+        return Conditions(whole, self.judged_by, isolation.level if self.is_jailed else "")
 
     def worst_seconds(self) -> float:
         """How long one verification runs in the sandbox if it takes all its time."""
@@ -165,9 +165,9 @@ class Check:
     def conditions(self, isolation: Isolation) -> Conditions:
         """The conditions of verdicts now: files that a check names may have changed."""
         if isinstance(self.how, PublishedCheck):
-            return Conditions(self.digest, _PUBLISHED_JUDGE, isolation.value)
+            return Conditions(self.digest, _PUBLISHED_JUDGE, isolation.level)
         if isinstance(self.how, ProgramCheck):
-            return Conditions(self.digest, JUDGE, isolation.value)
+            return Conditions(self.digest, JUDGE, isolation.level)
         return self.how.conditions(self.digest, isolation)
 
 

@@ -36,7 +36,7 @@ from .checks import WholeTextCheck
 from .command import process_folder
 from .programs.findings import clean
 from .repo.changes import Changes, NewFile, apply
-from .repo.containers import check_image, engine_of, runtimes_of, why_not
+from .repo.containers import RUNTIMES, check_image, engine_of, why_not
 from .repo.diffs import Unreadable, read
 from .repo.workspace import write
 from .worker_pair import WorkerPair
@@ -340,7 +340,7 @@ class _Tests:
         """Why the run was ended, and what it said."""
         code = 0
         problem = said = ""
-        for runtime in runtimes_of(self.isolation):
+        for runtime in RUNTIMES[self.isolation]:
             name = f"grv-{secrets.token_hex(8)}"
             code, problem, said = self._started(
                 self.command_line(folder, logs, name, runtime), name

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,7 +66,7 @@ def test_a_container_has_no_network_no_rights_and_limits() -> None:
 
 
 def test_gvisor_is_a_runtime_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(containers.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
     (runtime,) = containers.RUNTIMES[Isolation.GVISOR]
     assert runtime[0] == "--runtime=runsc"
     assert RUN.command_line(runtime)[2:4] == ["--runtime=runsc", "--runtime-flag=network=none"]
@@ -88,8 +90,8 @@ def test_a_container_that_does_not_start_is_not_the_candidates_fault(
     containers.server_problem.cache_clear()
     monkeypatch.chdir(tmp_path)
     make_repository(tmp_path / "shop", modules=0)
-    check = {"kind": "repo", "repository": "shop", "runner": "unittest", "image": "an/image"}
-    check["tests"] = ["tests/test_stock.py"]
+    check: dict[str, Any] = {"kind": "repo", "repository": "shop", "runner": "unittest"}
+    check |= {"image": "an/image", "tests": ["tests/test_stock.py"]}
     with Checks(workers=1, isolation=Isolation.DOCKER) as verifier:
         finding = verifier.find(Problem("p", check=check), DIFF)
     containers.server_problem.cache_clear()
@@ -137,7 +139,8 @@ def test_changes_are_judged_in_a_real_container(
     monkeypatch.chdir(tmp_path)
     make_repository(tmp_path / "shop", modules=3)
     before = checksum_of(tmp_path)
-    check = {"kind": "repo", "repository": "shop", "runner": "unittest", "image": image}
+    check: dict[str, Any] = {"kind": "repo", "repository": "shop", "runner": "unittest"}
+    check |= {"image": image}
     check |= {"tests": ["tests/test_stock.py"], "limits": {"seconds": 20, "memory_mb": 512}}
     problem = Problem("p", check=check)
     endless = diff({"shop/prices.py": f"while True: pass\n{PRICES}"})

@@ -52,11 +52,6 @@ def engine_of(isolation: Isolation) -> str:
     return str(isolation.value)
 
 
-def runtimes_of(isolation: Isolation) -> tuple[tuple[str, ...], ...]:
-    """The options that choose a runtime, in the order in which they are tried."""
-    return _RUNTIMES[isolation]
-
-
 def why_not(isolation: Isolation) -> str:
     """Why no container of this kind can be started here; "" if it may be possible."""
     if isolation is Isolation.GVISOR and shutil.which("runsc") is None:
