@@ -36,7 +36,7 @@ from .checks import WholeTextCheck
 from .command import process_folder
 from .programs.findings import clean
 from .repo.changes import Changes, NewFile, apply
-from .repo.containers import RUNTIMES, check_image, engine_of, why_not
+from .repo.containers import RUNTIMES, check_image, ending_option, engine_of, why_not
 from .repo.diffs import Unreadable, read
 from .repo.workspace import write
 from .worker_pair import WorkerPair
@@ -324,6 +324,7 @@ class _Tests:
             "--ulimit=nofile=1024:1024",
             f"--ulimit=nproc={threads}:{threads}",
             "--ulimit=core=0:0",
+            ending_option(self.isolation, self._limits),
             "--hostname=grv",
             f"--volume={folder}:{settings.workdir}:rw",
             f"--volume={_tests(settings)}:/tests:ro",

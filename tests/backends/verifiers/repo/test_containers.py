@@ -63,6 +63,8 @@ def test_a_container_has_no_network_no_rights_and_limits() -> None:
         assert option in command
     assert command[-5:] == ["an/image", "python3", "-I", "-B", "/grv-inside/inside.py"]
     assert not any(word.startswith(("--privileged", "--device", "--pid=host")) for word in command)
+    # It ends by itself, also if grv is killed.
+    assert any(word.startswith(("--timeout=", "--ulimit=cpu=")) for word in command)
 
 
 def test_gvisor_is_a_runtime_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:

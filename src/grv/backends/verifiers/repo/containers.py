@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 import os
 import secrets as random_names
 import shutil
@@ -50,6 +51,18 @@ def engine_of(isolation: Isolation) -> str:
     if isolation is Isolation.GVISOR:
         return "podman" if shutil.which("podman") else "docker"
     return str(isolation.value)
+
+
+def ending_option(isolation: Isolation, limits: RunLimits) -> str:
+    """The option that ends a container which outlives grv.
+
+    Podman ends the container after some seconds. Docker cannot: there, a process ends when it has
+    computed for that long.
+    """
+    seconds = math.ceil(limits.seconds + 2 * GRACE)
+    if engine_of(isolation) == "docker":
+        return f"--ulimit=cpu={seconds}:{seconds}"
+    return f"--timeout={seconds}"
 
 
 def why_not(isolation: Isolation) -> str:
@@ -125,6 +138,7 @@ class ContainerRun:
             f"--ulimit=nofile={_OPEN_FILES}:{_OPEN_FILES}",
             f"--ulimit=nproc={threads}:{threads}",
             "--ulimit=core=0:0",
+            ending_option(self.isolation, self.limits),
             "--ipc=none" if engine_of(self.isolation) == "docker" else "--ipc=private",
             "--hostname=grv",
             f"--tmpfs=/tmp:rw,nosuid,nodev,size={max(1, int(self.limits.files_mb))}m,mode=1777",
