@@ -19,7 +19,7 @@ import tempfile
 import tomllib
 import types
 import zlib
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
@@ -277,53 +277,105 @@ def typed(kind: type[_Kind], record: object) -> _Kind:
     """
     if not isinstance(record, Mapping):
         raise ValueError(f"must be a record, not {shown(record)}")
-    hints = _hints(cast(Hashable, kind))
     values = {}
-    for field in fields(kind):  # type: ignore[arg-type]
-        if field.name in record:
-            values[field.name] = _typed(record[field.name], hints[field.name], field.name)
-        elif field.default is MISSING and field.default_factory is MISSING:
-            raise ValueError(f"{field.name!r} is missing")
+    for name, hint, is_needed in _fields(cast(Hashable, kind)):
+        if name in record:
+            values[name] = _typed(record[name], hint, name)
+        elif is_needed:
+            raise ValueError(f"{name!r} is missing")
     return kind(**values)
 
 
 @functools.cache
-def _hints(kind: Hashable) -> dict[str, Any]:
-    return get_type_hints(kind)
+def _fields(kind: Hashable) -> list[tuple[str, Any, bool]]:
+    """The fields of a dataclass: name, annotation, and whether they have no default."""
+    hints = get_type_hints(kind)
+    return [
+        (each.name, hints[each.name], each.default is MISSING and each.default_factory is MISSING)
+        for each in fields(kind)  # type: ignore[arg-type]
+    ]
 
 
 def _typed(value: Any, kind: Any, name: str) -> Any:
     """The value converted to its annotation: lists become tuples, records become dataclasses."""
+    return _reader(kind)(value, name)
+
+
+_Reader = Callable[[Any, str], Any]  # of a value and its name
+
+
+@functools.cache
+def _reader(kind: Any) -> _Reader:
+    """What converts values to an annotation."""
     origin = get_origin(kind)
     parts = get_args(kind)
-    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, Mapping):
-        return typed(kind, value)
+    if isinstance(kind, type) and is_dataclass(kind):
+        return functools.partial(_read_record, kind)
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(value)
+        return lambda value, name: kind(value)
     if origin in (Union, types.UnionType):
-        for part in parts:
-            try:
-                return _typed(value, part, name)
-            except ValueError:
-                continue
-    elif origin is tuple and isinstance(value, list | tuple):
+        return functools.partial(_read_one_of, parts)
+    if origin is tuple:
+        return functools.partial(_read_tuple, parts)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return functools.partial(_read_mapping, parts)
+    return functools.partial(_read_plain, kind, origin, parts)
+
+
+def _read_record(kind: type[Any], value: Any, name: str) -> Any:
+    if isinstance(value, kind):  # the caller has read it
+        return value
+    if isinstance(value, Mapping):
+        return typed(kind, value)
+    raise _cannot_be(name, value)
+
+
+def _read_one_of(parts: tuple[Any, ...], value: Any, name: str) -> Any:
+    if value is None and types.NoneType in parts:
+        return None
+    for part in parts:
+        try:
+            return _reader(part)(value, name)
+        except ValueError:
+            continue
+    raise _cannot_be(name, value)
+
+
+def _read_tuple(parts: tuple[Any, ...], value: Any, name: str) -> tuple[Any, ...]:
+    if isinstance(value, list | tuple):
         if parts[-1] is Ellipsis:
-            return tuple([_typed(each, parts[0], name) for each in value])
+            if parts[0] is float and all([type(each) is float for each in value]):
+                return tuple(value)  # many log-probabilities
+            read = _reader(parts[0])
+            return tuple([read(each, name) for each in value])
         if len(value) == len(parts):
             pairs = zip(value, parts, strict=True)
-            return tuple(_typed(each, part, name) for each, part in pairs)
-    elif isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(value, Mapping):
-        return {_typed(k, parts[0], name): _typed(v, parts[1], name) for k, v in value.items()}
-    elif _plain(value, kind, origin, parts):
-        return float(value) if kind is float else value
-    raise ValueError(f"{name!r} cannot be {shown(value)}")
+            return tuple([_reader(part)(each, name) for each, part in pairs])
+    raise _cannot_be(name, value)
+
+
+def _read_mapping(parts: tuple[Any, ...], value: Any, name: str) -> dict[Any, Any]:
+    if not isinstance(value, Mapping):
+        raise _cannot_be(name, value)
+    read_key, read_value = map(_reader, parts)
+    return {read_key(key, name): read_value(each, name) for key, each in value.items()}
+
+
+def _read_plain(kind: Any, origin: Any, parts: tuple[Any, ...], value: Any, name: str) -> Any:
+    if not _plain(value, kind, origin, parts):
+        raise _cannot_be(name, value)
+    return float(value) if kind is float else value
+
+
+def _cannot_be(name: str, value: Any) -> ValueError:
+    return ValueError(f"{name!r} cannot be {shown(value)}")
 
 
 def _plain(value: Any, kind: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
     """Whether a value has a type without parts, such as `int` or a `Literal`."""
-    kind = getattr(kind, "__supertype__", kind)  # of a `NewType`
-    if kind is Any:
+    if kind is Any or (type(value) is kind and kind is not int):
         return True
+    kind = getattr(kind, "__supertype__", kind)  # of a `NewType`
     if origin is Literal:
         return any(type(value) is type(part) and value == part for part in parts)
     if kind is int:

@@ -26,7 +26,7 @@ from support.user_repositories import git, state_of
 
 pytestmark = pytest.mark.slow
 # Policies that need parameters have some here; `learned` and `known-law` need a prior or a law.
-_PARAMETERS = {"fixed": "fixed(m=2, k=2)", "threshold": "threshold(t=0)"}
+_PARAMETERS = {"fixed": "fixed(m=8, k=8)", "threshold": "threshold(t=0)"}
 ALL = [_PARAMETERS.get(name, name) for name in POLICIES if name not in ("learned", "known-law")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,22 @@ def test_a_judge_in_front_of_a_sure_check_is_in_the_bill() -> None:
         assert ran.code == 0, ran
         assert answer()["answer_status"] == "verified"
         assert answer()["cost"] == pytest.approx(server.charged)
+    exported = here(
+        "runs", "export", "answers.jsonl.ledger", "--prices", "prices.toml", "--out", "log.csv"
+    )
+    assert exported.code == 0, exported
+    with Path("log.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["stage_costs"]]
+    assert {row["failed_stage"] for row in rows} == {"judge", ""}
+    for row in rows:
+        stages = json.loads(row["stage_costs"])
+        assert [name for name, _ in stages] == ["judge", "math"][: len(stages)]
+        assert stages[0][1] > 0
+        assert sum(cost for _, cost in stages) == pytest.approx(float(row["verify_cost"]))
+    reported = here("report", "log.csv", "--unlabelled", "fail", "--out", "report.html")
+    assert reported.code == 0, reported
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert "Which stage of a verification pays for itself?" in page
 
 
 def test_a_second_score_of_a_judge_needs_no_most() -> None:

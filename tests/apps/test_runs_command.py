@@ -154,7 +154,7 @@ def test_export_says_what_was_really_paid(ledger: Path, tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (0, "")
     rows = [json.loads(line) for line in log.read_text().splitlines()]
     drafts = [
-        entry.usage["completion_tokens"]
+        entry.usage.completion_tokens
         for summary in SqliteLedger(str(ledger), read_only=True).searches()
         for entry in SqliteLedger(str(ledger), read_only=True).read(summary.id)
         if isinstance(entry, Made)

@@ -256,6 +256,7 @@ def test_no_verdict_depends_on_the_order(kind: str, pair: WorkerPair) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", ["function", "asserts", "stdin"])
 def test_no_verdict_of_two_thousand_programs_depends_on_the_order(
     kind: str, pair: WorkerPair

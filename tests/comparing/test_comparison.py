@@ -72,6 +72,8 @@ def test_it_says_what_was_compared_and_what_was_left_out(plain: dict[str, Any]) 
         "refuted": 0,
         "censored": False,
         "published": 0,
+        "staged": 0,
+        "judged": 0,
     }
 
 

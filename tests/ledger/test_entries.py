@@ -24,6 +24,7 @@ from grv.ledger.entries import (
 )
 from grv.ledger.sqlite import SqliteLedger
 from grv.testing.contracts_ledger import LIFE, entries
+from grv.usage import Usage
 
 
 @given(entries())
@@ -64,8 +65,14 @@ def test_an_invalid_entry_is_a_ledger_error(kind: str, text: str) -> None:
 
 def test_the_format_on_paper() -> None:
     """What was once written must be read for ever."""
-    made = Made(3, "text", (-0.5,), {"seconds": 1})
-    assert to_text(made) == '{"candidate":3,"text":"text","logprobs":[-0.5],"usage":{"seconds":1}}'
+    made = Made(3, "text", (-0.5,), Usage(seconds=1))
+    start = '{"candidate":3,"text":"text","logprobs":[-0.5],"usage":{'
+    assert from_text("made", start + '"seconds":1}}') == made
+    assert to_text(made) == start + (
+        '"prompt_tokens":0,"completion_tokens":0,"seconds":1,"dollars":null,"cached_tokens":0,'
+        '"cache_write_tokens":0,"reasoning_tokens":0}}'
+    )
+    assert from_text("made", to_text(made)) == made
     told = Told(Generated((1.0, float("-inf")), ("k", None)), "because")
     assert to_text(told) == (
         '{"event":{"generated":[1.0,null],"keys":["k",null],"paid":null},"why":"because"}'
@@ -88,9 +95,10 @@ def test_evidence_that_is_not_json_is_stored_as_its_repr() -> None:
 
 
 def test_what_later_versions_add_is_written_only_if_it_says_something() -> None:
-    plain = '{"candidate":1,"score":0.5,"key":null,"reason":"","usage":{}}'
+    plain = '{"candidate":1,"score":0.5,"key":null,"reason":""}'
     assert to_text(Scored(1, 0.5)) == plain
     assert from_text("scored", plain) == Scored(1, 0.5)
+    assert from_text("scored", plain[:-1] + ',"usage":{}}') == Scored(1, 0.5)  # as before
     zero = Scored(1, 0.5, alike=0.0)
     assert from_text("scored", to_text(zero)) == zero
     told = Told(Generated((1.0, 2.0), alike=(0.0, float("-inf"))))

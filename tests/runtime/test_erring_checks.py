@@ -6,7 +6,7 @@ import json
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import grv
-from grv.backends.protocols import Problem
+from grv.backends.protocols import Problem, Score
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.comparing.erring import shares_after
 from grv.ledger.opening import open_ledger
@@ -105,9 +105,9 @@ def solve(
             return [grv.Draft(text_of(problem.id, number)) for number in numbers]
 
     class Scorer:
-        async def score(self, problem: Problem, drafts: list[Any]) -> list[Any]:
+        async def score(self, problem: Problem, drafts: Sequence[grv.Draft]) -> list[Score]:
             numbers = [int(draft.text.split()[-1]) for draft in drafts]
-            return [grv.scorers.Score(score_of(problem.id, number)) for number in numbers]
+            return [Score(score_of(problem.id, number)) for number in numbers]
 
     class Verifier(CheckVerifier):
         async def verify(self, problem: Problem, draft: Any, **known: Any) -> Any:

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from grv import Costs, Verdict
-from grv.backends.protocols import Problem
+from grv.backends.protocols import Problem, Usage
 from grv.core import Measured
 from grv.ledger.entries import Ended, Entry, Found, Intended, Parked, Settled, Told, charge_of
 from grv.ledger.sqlite import SqliteLedger
@@ -43,7 +43,7 @@ async def give(ledger: SqliteLedger, until: int, seconds: float = 60.0) -> None:
     while given < until:
         for search, candidate in parked(ledger):
             verdict = Verdict.PASSED if candidate % 2 else Verdict.FAILED
-            found = Found(candidate, verdict, usage={"seconds": seconds}, reviewer="ann")
+            found = Found(candidate, verdict, usage=Usage(seconds=seconds), reviewer="ann")
             ledger.append(search, [found])
             given += 1
         await anyio.sleep(0.02)

@@ -24,11 +24,11 @@ from grv.ledger.entries import (
     Told,
     charge_of,
 )
-from grv.ledger.ledger import Append, MemoryLedger
+from grv.ledger.ledger import Append, Caps, MemoryLedger, OverBudget
 from grv.ledger.pending import pending_calls
 from grv.ledger.sqlite import SqliteLedger
 from grv.runtime.ledger_writer import LedgerWriter
-from grv.runtime.record import SearchRecord
+from grv.runtime.record import ReadOnly, SearchRecord
 
 GENERATE = Intended("generate", (0, 1, 2))
 MADE = (Made(0, "a"), Made(1, "b"), Made(2, "c"))
@@ -103,9 +103,10 @@ def test_a_resumed_search_writes_nothing_that_is_there() -> None:
 
     async def live(*told: Told) -> SearchRecord:
         book = await SearchRecord.open(LedgerWriter(ledger), "s", lambda: None)
-        await book.begin(started)
+        book.begin(started)
         for each in told:
-            await book.tell(each)
+            book.tell(each)
+        await book.flush()
         return book
 
     anyio.run(live, TOLD)
@@ -115,6 +116,65 @@ def test_a_resumed_search_writes_nothing_that_is_there() -> None:
     started = Started("p", {"budget": 2})  # which takes its own course
     anyio.run(live, TOLD)
     assert list(ledger.read("s"))[3:] == [started, TOLD]
+
+
+class Groups(MemoryLedger):
+    """Remembers what was written together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.groups: list[list[Entry]] = []
+
+    def append_all(self, groups: Sequence[Append]) -> Sequence[Exception | None]:
+        self.groups += [[*group.entries] for group in groups]
+        return super().append_all(groups)
+
+
+def test_what_is_noted_is_used_at_once_and_written_with_the_next_entries() -> None:
+    ledger = Groups()
+    started = Started("p", {})
+
+    async def live() -> None:
+        book = await SearchRecord.open(LedgerWriter(ledger), "s", lambda: None)
+        book.begin(started)
+        assert book.started == started
+        assert not ledger.read("s")
+        await book.write(GENERATE)
+        await book.write(*MADE)
+        book.note(SCORE)
+        await book.write(*SCORED)
+        book.tell(TOLD)
+        assert book.told == [TOLD]
+        await book.end(END)
+        await book.flush()  # nothing is left
+
+    anyio.run(live)
+    assert ledger.groups == [[started, GENERATE], [*MADE], [SCORE, *SCORED], [TOLD, END]]
+
+
+def test_what_is_noted_waits_if_a_cap_refuses_the_next_entries() -> None:
+    ledger = Groups()
+    started = Started("p", {})
+    dear = Intended("generate", (0,), 5.0)
+
+    async def live() -> None:
+        book = await SearchRecord.open(LedgerWriter(ledger), "s", lambda: None)
+        book.begin(started)
+        with pytest.raises(OverBudget):
+            await book.write(dear, caps=Caps(total=4.0))
+        assert not ledger.read("s")
+        await book.end(END)
+
+    anyio.run(live)
+    assert [*ledger.read("s")] == [started, END]
+    assert ledger.possibly_paid() == 0
+
+
+def test_a_record_that_is_only_read_notes_nothing() -> None:
+    book = SearchRecord(None, "s", [Started("p", {}), GENERATE, *MADE])
+    with pytest.raises(ReadOnly):
+        book.note(TOLD)
+    assert book.told == []
 
 
 def test_writes_that_come_together_are_written_together(tmp_path: Path) -> None:

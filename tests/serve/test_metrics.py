@@ -79,10 +79,10 @@ def test_dollars_are_counted_where_they_are_known(tmp_path: Path) -> None:
     listed = Meter(Prices({"m": {"completion": 1e6}}, {"verify_call": 0.5}), "m")
     about = {"pricing": {"": listed.as_data()}}
     with closing(open_ledger(tmp_path / "ledger")) as ledger:
-        ledger.append("a", [Started("a", about), Made(0, "x", usage=Usage(0, 3).as_data())])
-        ledger.append("a", [Found(0, Verdict.PASSED, usage=Usage(seconds=1).as_data())])
-        ledger.append("b", [Started("b", {}), Made(0, "y", usage=Usage(0, 3, 0.0, 2.0).as_data())])
-        ledger.append("c", [Started("c", {}), Made(0, "z", usage=Usage(0, 3).as_data())])
+        ledger.append("a", [Started("a", about), Made(0, "x", usage=Usage(0, 3))])
+        ledger.append("a", [Found(0, Verdict.PASSED, usage=Usage(seconds=1))])
+        ledger.append("b", [Started("b", {}), Made(0, "y", usage=Usage(0, 3, 0.0, 2.0))])
+        ledger.append("c", [Started("c", {}), Made(0, "z", usage=Usage(0, 3))])
         found = values(Metrics(ledger, 100.0).text(0))
     assert found["grv_dollars_total"] == 3 + 0.5 + 2
     assert found["grv_calls_of_unknown_cost_total"] == 1

@@ -57,10 +57,9 @@ class AttemptLines:
                     for candidate in candidates:
                         self._show(f"{self._attempt(candidate)}: its tests run")
                 case Made(candidate, usage=usage, broken=broken):
-                    used = Usage.of(usage)
                     reason = _short(broken.removeprefix(f"{self._agent(candidate)}: "))
                     after = f": {reason}" if broken else ""
-                    self._tell(f"{self._attempt(candidate)} ended, {_amounts(used)}{after}")
+                    self._tell(f"{self._attempt(candidate)} ended, {_amounts(usage)}{after}")
                 case Scored(candidate, key=key, reason=reason) if key == REFUTED:
                     self._tell(f"{self._attempt(candidate)} refuted: {_short(reason)}")
                 case Found(candidate, verdict):
@@ -97,16 +96,17 @@ def bill_of(rows: Sequence[AttemptRow]) -> str:
 
 def summary_lines(result: AttemptResult) -> list[str]:
     """What came of the task, and what to do next."""
-    paid = f"{result.dollars:.4g} dollars"
-    if result.unknown:
-        paid += f" and {counted(result.unknown, 'attempt')} of unknown cost"
+    tried = f"{counted(len(result.rows), 'attempt')} for {result.dollars:.4g} dollars"
+    if result.unknown == len(result.rows):
+        tried = f"{counted(result.unknown, 'attempt')} of unknown cost"
+    elif result.unknown:
+        tried += f", of which {result.unknown} did not say what they cost"
     lines = []
-    tried = counted(len(result.rows), "attempt")
     if result.accepted is None:
         why = f": {result.message}" if result.message else ""
-        lines.append(f"no attempt was accepted ({result.outcome}{why}); {tried} for {paid}")
+        lines.append(f"no attempt was accepted ({result.outcome}{why}); {tried}")
     else:
-        lines.append(f"attempt {result.accepted} is accepted; {tried} for {paid}")
+        lines.append(f"attempt {result.accepted} is accepted; {tried}")
         if result.applied:
             lines.append("its diff is applied to your files, and not committed")
         else:

@@ -168,7 +168,6 @@ def _run(
             if streams is not None:
                 from ..serve.mcp.stdio import serve_stdio
 
-                events("serving", profiles=[*parts.profiles], ledger=str(parts.ledger.path))
                 return await serve_stdio(tools, searches, events, streams)
             assert listening is not None
             return await _serve_http(parts, tools, listening)

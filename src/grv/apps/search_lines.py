@@ -188,7 +188,7 @@ def _candidate_data(candidate: RecordedCandidate) -> dict[str, Any]:
         "candidate": candidate.id,
         "text": candidate.text,
         "generator": candidate.generator,
-        "usage": dict(candidate.usage),
+        "usage": candidate.usage.as_data(),
     }
     if candidate.scored is not None:
         data |= {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 from contextlib import closing
 from functools import partial
@@ -166,6 +167,7 @@ def _run(
         for name, profile in profiles.items():
             profile.caller.outages.tell = partial(tell_outage, events, name)
         app = Application(profiles, clients, searches, metrics, door, events, pace, pages, reader)
+        gc.freeze()  # modules and settings stay: collections need not look at them
         address = f"{address_of(listening)}/v1"
         say(f"{address} serves {', '.join(profiles)}; the ledger is {ledger.path}")
         events("listening", address=address, profiles=[*profiles])

@@ -7,105 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..conditions import Conditions
 from ..core.values import Verdict
 from ..files import is_number
 from ..theory.confirmations import CallCounts, Errors
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What a call used, as far as it is known. `Costs` are prices; this is a measurement.
-
-    Attributes:
-        prompt_tokens: all tokens of the prompt, also those read from a cache or written to it.
-        completion_tokens: all tokens that the model wrote, also those of its reasoning.
-        seconds: how long the call took.
-        dollars: what the call cost, as its server says; None if nobody says. 0 means free.
-        cached_tokens: those tokens of the prompt that were read from a cache.
-        cache_write_tokens: those tokens of the prompt that were written to a cache.
-        reasoning_tokens: those tokens of the completion that are reasoning.
-        price_share: the share of the list price that the tokens cost: 0.5 in a batch. A sum has
-            none of its own, so price its parts.
-
-    Examples:
-        >>> import grv
-        >>> total = grv.prices.Usage(prompt_tokens=10) + grv.prices.Usage(prompt_tokens=5)
-        >>> total.prompt_tokens
-        15
-    """
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
-    dollars: float | None = None
-    cached_tokens: int = 0
-    cache_write_tokens: int = 0
-    reasoning_tokens: int = 0
-    price_share: float = 1.0
-
-    def __add__(self, other: Usage) -> Usage:
-        """The sum; its dollars are unknown if those of one part are."""
-        usages = (self, other)
-        return self.total(usages, [usage.dollars for usage in usages])
-
-    @classmethod
-    def total(cls, usages: Sequence[Usage], dollars: Sequence[float | None]) -> Usage:
-        """The sum of calls that cost these dollars; unknown dollars of one make all unknown."""
-        known = [amount for amount in dollars if amount is not None]
-        return cls(
-            sum([usage.prompt_tokens for usage in usages]),
-            sum([usage.completion_tokens for usage in usages]),
-            sum([usage.seconds for usage in usages], 0.0),
-            sum(known, 0.0) if len(known) == len(dollars) else None,
-            sum([usage.cached_tokens for usage in usages]),
-            sum([usage.cache_write_tokens for usage in usages]),
-            sum([usage.reasoning_tokens for usage in usages]),
-        )
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Usage:
-        """The inverse of `as_data`; values that are not numbers count as missing.
-
-        A record without `cached_tokens` was written when unknown dollars were recorded as 0. There
-        0 dollars for a call with tokens mean that the dollars are unknown.
-        """
-        if isinstance(data, UsageData):
-            return data.usage
-        usage = cls(**{n: data[n] for n in cls.__slots__ if is_number(data.get(n))})
-        has_tokens = usage.prompt_tokens or usage.completion_tokens
-        if "cached_tokens" not in data and has_tokens and usage.dollars == 0:
-            return replace(usage, dollars=None)
-        return usage
-
-    def as_data(self) -> dict[str, float | None]:
-        """The fields by name; without the share of the list price if that is the whole."""
-        data = UsageData(
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            seconds=self.seconds,
-            dollars=self.dollars,
-            cached_tokens=self.cached_tokens,
-            cache_write_tokens=self.cache_write_tokens,
-            reasoning_tokens=self.reasoning_tokens,
-        )
-        if self.price_share != 1.0:
-            data["price_share"] = self.price_share
-        data.usage = self
-        return data
-
-
-class UsageData(dict[str, float | None]):
-    """The fields of a usage by name, with the usage itself: a search often reads what it wrote."""
-
-    __slots__ = ("usage",)
-    usage: Usage
-
-
-NOTHING = Usage(dollars=0.0)  # where a sum starts
+from ..usage import NOTHING as NOTHING
+from ..usage import UNUSED
+from ..usage import Usage as Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +72,7 @@ class Draft:
 
     text: str
     logprobs: tuple[float, ...] | None = None
-    usage: Usage = Usage()
+    usage: Usage = UNUSED
     broken: str = ""
     reasoning: str = field(default="", repr=False, compare=False)
     is_cut: bool = field(default=False, repr=False, compare=False)
@@ -184,7 +95,7 @@ class Score:
     """
 
     value: float | None
-    usage: Usage = Usage()
+    usage: Usage = UNUSED
     reason: str = ""
     alike: float | None = None
 
@@ -202,7 +113,7 @@ def checked_score(score: Score) -> Score:
     return score
 
 
-def scored(value: object, usage: Usage = Usage()) -> Score:
+def scored(value: object, usage: Usage = UNUSED) -> Score:
     """A score from any value; only a finite number up to `LARGEST_SCORE` is a score.
 
     >>> scored(float("nan")).reason
@@ -273,7 +184,7 @@ class Finding:
     verdict: Verdict
     reason: str = ""
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    usage: Usage = Usage()
+    usage: Usage = UNUSED
     conditions: Conditions | None = field(default=None, compare=False)
     shared: bool = False
 

@@ -10,9 +10,10 @@ The entries of a search have this order:
     Ended | Failed                          if this is missing, the search can be resumed
 
 Every attempt of a call has its own `Intended`, written before the attempt, with the amount that it
-may cost. `Settled` follows if the attempt cost less or had no result. So the amounts of a search
-add up to what was possibly paid: all that was reserved, minus all that was returned. `Charged` adds
-what was paid for entries that are missing: of format 1, or lost in a damaged ledger.
+may cost. An attempt that costs nothing is written with its result. `Settled` follows if the attempt
+cost less or had no result. So the amounts of a search add up to what was possibly paid: all that
+was reserved, minus all that was returned. `Charged` adds what was paid for entries that are
+missing: of format 1, or lost in a damaged ledger.
 
 To resume, a new search is started and told the recorded results before anything new is requested. A
 plan is deterministic, so it takes the same steps up to the point where it stopped. A second
@@ -39,6 +40,7 @@ from ..conditions import Conditions
 from ..core.errors import LedgerError
 from ..core.values import CandidateId, Costs, Event, Generated, Rescored, Verdict, Verified
 from ..files import DEEPEST, is_number, parse_json, shown, typed
+from ..usage import UNUSED, Usage
 
 JUDGED = "judged"  # the outcome of a search whose answer a check that errs has passed
 Call = Literal["generate", "score", "rescore", "verify"]
@@ -133,7 +135,7 @@ class Made:
     candidate: int
     text: str
     logprobs: tuple[float, ...] | None = None
-    usage: Data = field(default_factory=dict)
+    usage: Usage = UNUSED
     generator: str = ""
     broken: str = ""
     log: str = ""
@@ -153,7 +155,7 @@ class Scored:
     score: float | None
     key: str | None = None
     reason: str = ""
-    usage: Data = field(default_factory=dict)
+    usage: Usage = UNUSED
     alike: float | None = None
     judge: int = 0
 
@@ -165,7 +167,7 @@ class ScoredAgain:
     candidate: int
     score: float | None
     reason: str = ""
-    usage: Data = field(default_factory=dict)
+    usage: Usage = UNUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ class Found:
     verdict: Verdict
     reason: str = ""
     evidence: Data = field(default_factory=dict)
-    usage: Data = field(default_factory=dict)
+    usage: Usage = UNUSED
     reviewer: str = ""
     note: str = ""
     conditions: Conditions | None = None
@@ -269,7 +271,7 @@ Entry = (
 
 _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Entry)}
 
-# Fields that format 1 did not have, with their defaults.
+# Fields that format 1 did not have, or that mostly say nothing, with their defaults.
 _ADDED: dict[str, Any] = {
     **dict.fromkeys(("prompt", "check", "account", "prior", "scorer", "shares"), ""),
     **dict.fromkeys(("generator", "broken", "log", "reviewer", "note"), ""),
@@ -281,6 +283,7 @@ _ADDED: dict[str, Any] = {
         "conditions": None,
         "wrong_probability": None,
         "shared": False,
+        "usage": UNUSED,
     },
 }
 
@@ -296,6 +299,8 @@ _ALWAYS = object()  # unequal to every value
 
 def _encoded(value: object) -> object:
     """What JSON has no form for."""
+    if isinstance(value, Usage):
+        return value.as_data()
     return asdict(value) if isinstance(value, Conditions) else repr(value)
 
 
@@ -329,6 +334,8 @@ def from_text(kind: str, text: str) -> Entry:
             return Told(_event(record["event"]), str(why), str(generator))
         if kind == "started":
             record = _with_wait_price(record)
+        if isinstance(usage := record.get("usage"), Mapping):
+            record = {**record, "usage": Usage.of(usage)}
         entry: Entry = typed(_KINDS[kind], record)
         _check_amounts(entry)
     except (AttributeError, KeyError, TypeError, ValueError) as error:

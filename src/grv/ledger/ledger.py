@@ -41,6 +41,8 @@ class Caps:
 
     def less(self, amount: float) -> Caps:
         """The caps if an amount is kept for something else."""
+        if not amount:
+            return self
         return Caps(self.account - amount, self.search - amount, self.total - amount)
 
     def check(self, charge: float, *, account: float, search: float, total: float) -> None:
@@ -58,7 +60,7 @@ class Caps:
 NO_CAPS = Caps()
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Append:
     """Entries to append to a search, unless that exceeds a cap.
 
@@ -72,7 +74,7 @@ class Append:
     charge: float = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "charge", charge_of(self.entries))
+        self.charge = charge_of(self.entries)
 
 
 @dataclass(frozen=True, slots=True)

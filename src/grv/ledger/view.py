@@ -25,6 +25,7 @@ from ..core.values import (
     Verified,
     arrivals,
 )
+from ..usage import Usage
 from .entries import (
     Call,
     Charged,
@@ -148,7 +149,7 @@ class RecordedCandidate:
         return self.made.generator
 
     @property
-    def usage(self) -> Data:
+    def usage(self) -> Usage:
         """What generating it has used."""
         return self.made.usage
 

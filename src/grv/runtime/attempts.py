@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..backends.protocols import Draft, Generator, Problem, Usage
+from ..backends.protocols import Draft, Generator, Problem
 from ..core.values import Verdict
 from ..ledger.entries import Entry, Found, Intended, last_start
 from ..ledger.tables import TableLedger
@@ -92,7 +92,7 @@ def attempt_rows(
     rows = []
     for candidate in view.candidates:
         verdict, reason = _outcome(candidate, numbers)
-        usage = Usage.of(candidate.made.usage)
+        usage = candidate.made.usage
         meter = meters.get(candidate.generator, Meter())
         found = candidate.verdict
         agent = names.get(candidate.generator, candidate.generator)
@@ -102,7 +102,7 @@ def attempt_rows(
             verdict,
             reason.removeprefix(f"{agent}: "),
             usage.seconds,
-            0.0 if found is None or found.shared else Usage.of(found.usage).seconds,
+            0.0 if found is None or found.shared else found.usage.seconds,
             meter.price("generate", usage),
             candidate.score,
             candidate.text,

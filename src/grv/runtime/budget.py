@@ -10,20 +10,20 @@ from __future__ import annotations
 import copy
 import math
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 import anyio
-import anyio.to_thread
 
 from ..backends.protocols import Usage
 from ..core.errors import BackendError, UsageError
 from ..core.values import Costs
 from ..ledger.entries import Call, Entry, Intended, Settled
 from ..ledger.ledger import NO_CAPS, Capped, Caps, OverBudget
-from .ledger_writer import LedgerWriter
+from .ledger_writer import LedgerWriter, in_ledger_thread
 
 if TYPE_CHECKING:
     from .executor import Executor
@@ -50,12 +50,28 @@ class OutOfBudget(Exception):
 
 
 class Plan:
-    """What an action may still reserve."""
+    """What an action may still reserve, inside its context.
 
-    def __init__(self, budget: RunBudget, amount: float) -> None:
+    Entering it raises OutOfBudget if a cap does not cover the amount and `spare`.
+    """
+
+    def __init__(self, budget: RunBudget, amount: float, spare: float) -> None:
         self._budget = budget
         self._left = amount
-        budget.add_planned(amount)
+        self._spare = spare
+
+    async def __aenter__(self) -> Self:
+        await self._budget.check(self._left, self._spare)
+        self._budget.add_planned(self._left)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.take(math.inf)
 
     def take(self, amount: float) -> None:
         """Count an amount that is now reserved in the ledger."""
@@ -125,9 +141,12 @@ class RunBudget:
         for name in (None, self.account):
             self._planned[name] += amount
 
-    @asynccontextmanager
-    async def plan(self, amount: float, spare: float = 0.0) -> AsyncIterator[Plan]:
-        """Plan to spend an amount; OutOfBudget if a cap does not cover it and `spare`."""
+    def plan(self, amount: float, spare: float = 0.0) -> Plan:
+        """Plan to spend an amount inside a context; OutOfBudget if a cap does not cover it."""
+        return Plan(self, amount, spare)
+
+    async def check(self, amount: float, spare: float) -> None:
+        """Raise OutOfBudget if a cap does not cover an amount and `spare`."""
         if amount and math.isfinite(self.total):
             paid = await self._read(None)
             self._before = paid - self._writer.charged
@@ -137,14 +156,9 @@ class RunBudget:
             left = self.most - await self._read(self.account) - self._planned[self.account]
             if amount + spare > left * (1 + 1e-9):
                 raise OutOfBudget("account")
-        plan = Plan(self, amount)
-        try:
-            yield plan
-        finally:
-            plan.take(math.inf)
 
     async def _read(self, account: str | None) -> float:
-        return await anyio.to_thread.run_sync(self._writer.ledger.possibly_paid, account)
+        return await in_ledger_thread(self._writer.ledger.possibly_paid, account)
 
 
 def check_total(total: float) -> None:
@@ -288,15 +302,19 @@ class ReservedAttempts:
         self.ids = tuple(ids)
         measured = executor.meter is not None
         self.reserved = executor.reserves.of(call, len(self.ids), measured=measured)
+        self._is_free = not measured and not self.reserved
         self.held = 0.0
         self._caps = executor.reserves.caps.less(spare)
 
     async def begin(self, *then: Entry) -> None:
         """Record an attempt and reserve its cost; OutOfBudget if a cap does not cover it.
 
-        What follows is recorded with it.
+        What follows is recorded with it. An attempt that costs nothing is recorded with its result.
         """
         intended = Intended(self.call, self.ids, self.reserved)
+        if self._is_free:
+            self._executor.record.note(intended, *then)
+            return
         try:
             await self._executor.record.write(intended, *then, caps=self._caps)
         except OverBudget as over:

@@ -65,6 +65,7 @@ class Caller:
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         clock: Callable[[], float] = time.monotonic,
         lanes: Lanes | None = None,
+        jitter: random.Random | None = None,
     ) -> None:
         self.calls = calls or Calls()
         self.in_flight = self.retried = 0
@@ -74,7 +75,7 @@ class Caller:
         self._sleep = sleep
         self._clock = clock
         self.lanes = lanes or Lanes(self.calls, clock, sleep)
-        self._jitter = random.Random(0)
+        self._jitter = jitter or random.Random(0)
         self._closed = False
         self._idle = anyio.Event()
         self._stopped: str | None = None  # why the run is stopped
@@ -133,7 +134,13 @@ class Caller:
 
     def another(self) -> Caller:
         """A caller that stops alone, and shares the number of calls at once and the outages."""
-        made = Caller(self.calls, sleep=self._sleep, clock=self._clock, lanes=self.lanes)
+        made = Caller(
+            self.calls,
+            sleep=self._sleep,
+            clock=self._clock,
+            lanes=self.lanes,
+            jitter=self._jitter,
+        )
         made.outages = self.outages
         return made
 
@@ -213,8 +220,9 @@ class Caller:
 
     async def _timed(self, call: Callable[[], Awaitable[_Result]]) -> _Result:
         try:
-            with anyio.fail_after(self.calls.call_timeout):
+            with anyio.move_on_after(self.calls.call_timeout):
                 return await call()
+            raise TimeoutError
         except TimeoutError as error:
             raise BackendError(f"no response within {self.calls.call_timeout:g} s") from error
 

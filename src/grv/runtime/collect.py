@@ -200,9 +200,7 @@ async def _collect(
         problem, collection.backends, caller, record, meter=collection.meter, reserves=reserves
     )
     scorer = await executor.pin_scorer(record.scorer)  # a log has no score that changes
-    await record.begin(
-        replace(collection.started(problem), conditions=record.conditions, scorer=scorer)
-    )
+    record.begin(replace(collection.started(problem), conditions=record.conditions, scorer=scorer))
     await executor.recall()
     chosen: Sequence[int] = ()
     try:
@@ -217,8 +215,7 @@ async def _collect(
     told = Bill(made, collected.verified, total)
     bill = bill_of(told, record.tally, made)
     ended = Ended(COLLECTED, None, bill.generated, bill.verified, bill.total, shared=bill.shared)
-    if record.ended != ended:
-        await record.write(ended)
+    await record.end(ended)
     return replace(collected, score=executor.ranked_by)
 
 
@@ -229,7 +226,7 @@ async def _generate(executor: Executor, n: int, progress: CandidateListener) -> 
         step = Generate(min(_CHUNK, n - made), f"collect {n} candidates")
         event = await executor.carry_out(step, made)
         assert isinstance(event, Generated)
-        await executor.record.tell(Told(event, step.why))
+        executor.record.tell(Told(event, step.why))
         made += len(event.scores)
         progress(len(event.scores))
         if len(event.scores) < step.n:
@@ -255,7 +252,7 @@ async def _verify(executor: Executor, chosen: Sequence[int], progress: Candidate
         shared = frozenset(id for id in ids if record.found[id].shared)
         verdicts = {id: record.found[id].verdict for id in ids}
         events.append(Verified(verdicts, shared=shared))
-        await record.tell(Told(events[-1], "verify the chosen candidates"))
+        record.tell(Told(events[-1], "verify the chosen candidates"))
         executor.stop_if_broken(reversed(events))
         left = _without_verdict(record, chosen)
         progress(len(todo) - len(left))

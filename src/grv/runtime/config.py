@@ -179,8 +179,8 @@ class SearchConfig:
         """The price list of the generator whose attempts cost most."""
         return max((each.costs for each in self.generators.values()), key=attempt)
 
-    @property
-    def meters(self) -> dict[str, Meter]:
+    @cached_property
+    def meters(self) -> Mapping[str, Meter]:
         """What computes the dollars of calls, by the name of the generator."""
         return {
             name: each.pricing or each.meter or Meter() for name, each in self.generators.items()

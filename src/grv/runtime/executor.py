@@ -28,7 +28,6 @@ from ..backends.protocols import (
     Score,
     Scorer,
     Stage,
-    Usage,
     Verifier,
     checked_score,
 )
@@ -261,14 +260,14 @@ class Executor:
     def _cost_of_verdict(self, found: Found) -> float:
         """What the verification cost that gave a verdict."""
         if self.meter is not None:
-            return self.meter.cost("verify", Usage.of(found.usage))
+            return self.meter.cost("verify", found.usage)
         failed = int(found.verdict is Verdict.FAILED)
         return self.reserves.of("verify", 1, measured=False, failed=failed)
 
     def draft(self, candidate: int) -> Draft:
         """A recorded draft."""
         made = self.record.made[candidate]
-        return Draft(made.text, made.logprobs, Usage.of(made.usage), made.broken, log=made.log)
+        return Draft(made.text, made.logprobs, made.usage, made.broken, log=made.log)
 
     async def _generate(self, wanted: Sequence[int]) -> Generated:
         record = self.record
@@ -453,7 +452,7 @@ class Executor:
                 score.value,
                 key,
                 score.reason or why,
-                score.usage.as_data(),
+                score.usage,
                 score.alike,
                 judge,
             )
@@ -483,7 +482,7 @@ class Executor:
             return []
         reserved = self.reserves.of("generate", len(ids), measured=True) + scoring
         paid = self.record.paid(self.meter, ("generate",), ids)
-        paid += sum(self.meter.cost("score", Usage.of(each.usage)) for each in scored)
+        paid += sum(self.meter.cost("score", each.usage) for each in scored)
         return [Settled("score", tuple(ids), reserved - paid)]
 
     async def _keys(self, drafts: Collection[Draft]) -> Sequence[_Keyed]:
@@ -506,7 +505,7 @@ class Executor:
             drafts: dict[int, Draft] = {id: self.draft(id) for id in missing}
             scores, reserved = await self._scores(self.backends.second, "rescore", drafts)
             entries: list[Entry] = [
-                ScoredAgain(id, score.value, score.reason, score.usage.as_data())
+                ScoredAgain(id, score.value, score.reason, score.usage)
                 for id, score in zip(missing, scores, strict=True)
             ]
             if self.meter is not None:
@@ -667,7 +666,7 @@ class Executor:
                     finding.verdict,
                     finding.reason,
                     finding.evidence,
-                    finding.usage.as_data(),
+                    finding.usage,
                     conditions=finding.conditions,
                     shared=finding.shared,
                 )
@@ -685,7 +684,7 @@ class Executor:
 
 def finding_of(found: Found) -> Finding:
     """The finding that an entry records."""
-    return Finding(found.verdict, found.reason, found.evidence, Usage.of(found.usage))
+    return Finding(found.verdict, found.reason, found.evidence, found.usage)
 
 
 def _paid_stage(entry: Staged) -> PaidStage:
@@ -696,7 +695,7 @@ def _paid_stage(entry: Staged) -> PaidStage:
 def _made(id: int, draft: Draft, generator: str) -> Made:
     """The entry of a draft. The text of a broken one is in no file."""
     text = "" if draft.broken else draft.text
-    return Made(id, text, draft.logprobs, draft.usage.as_data(), generator, draft.broken, draft.log)
+    return Made(id, text, draft.logprobs, draft.usage, generator, draft.broken, draft.log)
 
 
 def _within(draft: Draft, longest: int) -> Draft:

@@ -1,17 +1,38 @@
-"""Writes entries to a ledger for many searches at once."""
+"""Writes entries to a ledger for many searches at once, in a thread."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
 
 import anyio
-import anyio.to_thread
+import anyio.lowlevel
 
 from ..ledger.entries import Entry
 from ..ledger.ledger import NO_CAPS, Append, Caps, Ledger
 
 JOIN_SECONDS = 0.25  # between two attempts to claim a search
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+async def in_ledger_thread(
+    function: Callable[_Arguments, _Result],
+    *arguments: _Arguments.args,
+    **options: _Arguments.kwargs,
+) -> _Result:
+    """The result of a function that uses the ledger, from a thread.
+
+    Once it has begun, it runs to its end, also if the caller is cancelled meanwhile: who claims a
+    search must know it.
+    """
+    await anyio.lowlevel.checkpoint_if_cancelled()
+    loop = asyncio.get_running_loop()
+    with anyio.CancelScope(shield=True):
+        result = await loop.run_in_executor(None, partial(function, *arguments, **options))
+    return result
 
 
 class LedgerWriter:
@@ -36,8 +57,8 @@ class LedgerWriter:
         self._written = written
         self.charged = 0.0
         self.shared: dict[object, Any] = {}  # what the searches of this writer share, by name
-        self._next = _Write()
-        self._busy = False
+        self._next = _Batch()
+        self._is_busy = False
 
     async def write(self, search: str, entries: Sequence[Entry], caps: Caps = NO_CAPS) -> None:
         """Append entries; they are durable when this returns, also if it is cancelled meanwhile.
@@ -45,52 +66,45 @@ class LedgerWriter:
         Raises:
             OverBudget: a cap does not cover them; nothing is written.
         """
-        mine = self._next
-        index = len(mine.groups)
+        batch = self._next
+        index = len(batch.groups)
         group = Append(search, entries, caps)
-        mine.groups.append(group)
+        batch.groups.append(group)
+        if not self._is_busy:
+            self._begin()
         with anyio.CancelScope(shield=True):
-            if self._busy:
-                await mine.done.wait()
-            else:
-                await self._write_all()
-        if (error := mine.errors[index]) is not None:
+            await batch.done.wait()
+        if (error := batch.errors[index]) is not None:
             raise error
         self.charged += group.charge
         if self._written is not None:
             self._written(search, entries)
 
-    async def _write_all(self) -> None:
-        self._busy = True
-        try:
-            while self._next.groups:
-                batch = self._next
-                self._next = _Write()
-                try:
-                    batch.errors = await anyio.to_thread.run_sync(
-                        self.ledger.append_all, batch.groups
-                    )
-                except Exception as failure:
-                    batch.errors = [failure] * len(batch.groups)
-                batch.done.set()
-        finally:
-            self._busy = False
+    def _begin(self) -> None:
+        """Write the next batch in a thread, and then what has arrived meanwhile."""
+        self._is_busy = True
+        batch = self._next
+        self._next = _Batch()
+
+        def end(written: asyncio.Future[Sequence[Exception | None]]) -> None:
+            failure = written.exception()
+            batch.errors = [failure] * len(batch.groups) if failure else written.result()
+            batch.done.set()
+            self._is_busy = False
+            if self._next.groups:
+                self._begin()
+
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(None, self.ledger.append_all, batch.groups).add_done_callback(end)
 
 
-class _Write:
+class _Batch:
     """What is written together."""
 
     def __init__(self) -> None:
         self.groups: list[Append] = []
-        self.errors: Sequence[Exception | None] = ()
+        self.errors: Sequence[BaseException | None] = ()
         self.done = anyio.Event()
-
-
-async def claim(ledger: Ledger, search: str) -> bool:
-    """Claim a search. A caller that is cancelled meanwhile still learns the result."""
-    with anyio.CancelScope(shield=True):
-        claimed = await anyio.to_thread.run_sync(ledger.claim, search)
-    return claimed
 
 
 async def claim_when_free(ledger: Ledger, search: str) -> None:
@@ -98,5 +112,5 @@ async def claim_when_free(ledger: Ledger, search: str) -> None:
 
     The others may be processes, which cannot wake this one, so it looks again and again.
     """
-    while not await claim(ledger, search):  # noqa: ASYNC110
+    while not await in_ledger_thread(ledger.claim, search):  # noqa: ASYNC110
         await anyio.sleep(JOIN_SECONDS)

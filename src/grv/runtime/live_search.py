@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import anyio
-import anyio.to_thread
+import anyio.lowlevel
 
-from ..backends.callables import in_thread
 from ..backends.protocols import Problem
-from ..conditions import Conditions
 from ..core.values import Reason, Stop
-from ..ledger.entries import Ended, Entry
 from .batches import Batches
 from .budget import RunBudget
 from .calls import Caller
 from .config import SearchConfig
 from .experience import Experience
-from .ledger_writer import LedgerWriter, claim, claim_when_free
+from .ledger_writer import LedgerWriter, claim_when_free, in_ledger_thread
 from .loop import Loop
 from .own_models import OwnModels
 from .record import ReadOnly, SearchRecord
@@ -137,45 +134,77 @@ class LiveSearch:
 
     async def find(self) -> Solution:
         """The recorded solution, or else that of a search, which only one caller at a time runs."""
-        recorded = await self.recorded(await self._read())
-        return await self.claimed() if recorded is None else recorded
+        record, is_claimed = await in_ledger_thread(self._take)
+        if is_claimed:
+            return await self._run_claimed(record)
+        recorded = await self.recorded(record)
+        return await self._claimed() if recorded is None else recorded
 
-    async def claimed(self) -> Solution:
+    def _take(self) -> tuple[SearchRecord, bool]:
+        """The record, and whether it is claimed: if the search has not ended, and nobody has it.
+
+        A thread calls this.
+        """
+        ledger = self.writer.ledger
+        record = self.read(live=False)
+        if record.ended is not None or not ledger.claim(self.id):
+            return record, False
+        try:
+            return self.read(), True
+        except BaseException:
+            ledger.release(self.id)
+            raise
+
+    async def _claimed(self) -> Solution:
         """The solution of a search that has none on record, as far as the caller knows.
 
         If another caller runs the search, in this process or in another one, wait for its result;
         if that caller dies, take over.
         """
         ledger = self.writer.ledger
-        if not await claim(ledger, self.id):
+        if not await in_ledger_thread(ledger.claim, self.id):
             with self.outside():
                 await claim_when_free(ledger, self.id)
+        return await self._run_claimed()
+
+    async def _run_claimed(self, record: SearchRecord | None = None) -> Solution:
+        """Run the search, and give its claim up."""
         try:
-            return await self.run()
+            return await self.run(record)
         finally:
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(ledger.release, self.id)
+                await in_ledger_thread(self.writer.ledger.release, self.id)
 
-    async def run(self) -> Solution:
+    async def run(self, record: SearchRecord | None = None) -> Solution:
         """Search for a verified answer. Results in the ledger are reused, not paid for again."""
-        search = await self.open()
+        search = await self.open(record)
         while (solution := await search.turn()) is None:
             await self.give_way()
         return solution
 
-    async def open(self) -> OpenSearch:
-        """The search, read from the ledger. The caller has its claim.
+    def read(self, *, live: bool = True) -> SearchRecord:
+        """The record of the search; if it is not `live`, it can only be read.
+
+        A thread calls this: checks are parsed, files read.
+        """
+        entries = self.writer.ledger.read(self.id)
+        conditions = self.config.conditions(self.problem)
+        return SearchRecord(self.writer if live else None, self.id, entries, conditions)
+
+    async def open(self, record: SearchRecord | None = None) -> OpenSearch:
+        """The search over its record, which is read if it is not given. The caller has its claim.
 
         If searches wait for each other, one that learns may take a newer prior than it had.
         """
-        conditions = partial(self.config.conditions, self.problem)
-        record = await SearchRecord.open(self.writer, self.id, conditions)
+        await anyio.lowlevel.checkpoint_if_cancelled()  # as the claim was taken: nothing is begun
+        if record is None:
+            record = await in_ledger_thread(self.read)
         experience = Experience.of(self.config, self.writer)
         models = OwnModels.of(self.config, self.writer)
         trained = None
         if self.config.is_auto and not record.scorer:
             learns = self.config.learns and not self.config.is_named
-            trained = await in_thread(partial(models.newest, learns=learns))
+            trained = await models.newest(learns=learns)
         config = self.config.recorded(record.started)
         if config is None or (self.config.waits and _may_change_prior(record)):
             own = None if trained is None else trained.prior
@@ -188,16 +217,15 @@ class LiveSearch:
             await loop.catch_up()
         return OpenSearch(loop, config, record, experience, models)
 
-    async def recorded(self, entries: Sequence[Entry]) -> Solution | None:
+    async def recorded(self, record: SearchRecord) -> Solution | None:
         """The solution of a search that has ended; None if it has to start or to continue.
 
-        This writes nothing, so it needs no claim.
+        The record is not live: this writes nothing, so it needs no claim.
         """
-        if not any(isinstance(entry, Ended) for entry in entries):
+        if record.ended is None:
             return None
-        record = SearchRecord(None, self.id, entries, await self._conditions())
         config = self.config.recorded(record.started)
-        if record.ended is None or config is None:
+        if config is None:
             return None
         try:
             solution = await Loop(self, config, record).solution()
@@ -215,17 +243,10 @@ class LiveSearch:
 
     async def so_far(self) -> Solution:
         """The solution, which is unfinished unless the search has ended. This writes nothing."""
-        record = SearchRecord(None, self.id, await self._read(), await self._conditions())
+        record = await in_ledger_thread(self.read, live=False)
         config = self.config.recorded(record.started) or self.config.chosen(None)
         loop = Loop(self, config, record)
         try:
             return await loop.solution()
         except ReadOnly:
             return loop.solved(UNFINISHED)
-
-    async def _read(self) -> Sequence[Entry]:
-        return await anyio.to_thread.run_sync(self.writer.ledger.read, self.id)
-
-    async def _conditions(self) -> Conditions | None:
-        """The conditions of verdicts now, found in a thread: checks are parsed, files read."""
-        return await anyio.to_thread.run_sync(self.config.conditions, self.problem)

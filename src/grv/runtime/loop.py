@@ -6,6 +6,7 @@ candidates have in the ledger.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -76,6 +77,7 @@ class Loop:
         self._live = live
         self._model = model
         self._config = config
+        self._deadline = config.limits.pace.deadline
         self._record = record
         self._portfolio = config.portfolio(live.problem.id)
         self._searches = {member.name: member.search for member in self._portfolio.members}
@@ -137,8 +139,7 @@ class Loop:
             bill.shared,
             None if stop.answer is None else self._wrong_probability(stop.answer),
         )
-        if self._record.ended != ended:
-            await self._record.write(ended)
+        await self._record.end(ended)
         spent = PROBLEM_SPENT if stop.reason is Reason.OUT_OF_BUDGET else ""
         return self.solved(stop.reason.value, stop.why or spent, bills)
 
@@ -178,9 +179,7 @@ class Loop:
         started = self._config.started(self._live.problem, self._live.budget.account)
         conditions = self._record.conditions
         shares = await self._pin_shares()
-        await self._record.begin(
-            replace(started, conditions=conditions, scorer=scorer, shares=shares)
-        )
+        self._record.begin(replace(started, conditions=conditions, scorer=scorer, shares=shares))
         for executor in self._executors.values():
             await executor.recall()
         self._has_begun = True
@@ -275,7 +274,6 @@ class Loop:
 
         Without `calls`, only steps whose results are recorded.
         """
-        deadline = self._config.limits.pace.deadline
         self._told_at = time.monotonic()
         is_new = False
         while not isinstance(action := (request := self._request()).action, Stop):
@@ -288,22 +286,21 @@ class Loop:
             wanted = action.ids if isinstance(action, Verify) else ()
             is_new = not all(id in self._record.found for id in wanted)
             try:
-                with anyio.move_on_after(deadline - self._seconds) as scope:
-                    event = await self._carry_out(request, action)
+                event = await self._carry_out(request, action)
             except OutOfBudget as error:
                 self._out = error
                 is_new = False
                 await self._restrict(request, action, error)
                 continue
-            if scope.cancelled_caught:
+            if event is None:
                 await request.executor.drop_batches()
-                why = f"the deadline of {deadline:g} seconds has passed"
+                why = f"the deadline of {self._deadline:g} seconds has passed"
                 return Stop(Reason.FINISHED, why=why)
             now = time.monotonic()
             seconds = round(now - self._told_at, 3) if recorded is None else recorded.seconds
             event = replace(event, seconds=seconds)
-            await self._record.tell(Told(event, action.why, request.executor.numbering.name))
             self._portfolio.tell(request.executor.numbering.told(event))
+            self._record.tell(Told(event, action.why, request.executor.numbering.name))
             self._told_at = now
             self._events.append(event)
             self._live.on_step()
@@ -312,12 +309,19 @@ class Loop:
             return replace(action, why=str(self._out))
         return action
 
-    async def _carry_out(self, request: LoopRequest, task: Task) -> Event:
-        """Carry out a task, if the total budget covers it; candidates leave a verification."""
+    async def _carry_out(self, request: LoopRequest, task: Task) -> Event | None:
+        """Carry out a task, if the total budget covers it; None if the deadline passes.
+
+        Candidates leave the money for a verification.
+        """
         executor = request.executor
         spare = executor.reserves.verification if isinstance(task, Generate) else 0.0
         async with self._live.budget.plan(request.price(task), spare) as executor.plan:
-            return await executor.carry_out(task, request.seen, request.costs)
+            if math.isinf(self._deadline):
+                return await executor.carry_out(task, request.seen, request.costs)
+            with anyio.move_on_after(self._deadline - self._seconds):
+                return await executor.carry_out(task, request.seen, request.costs)
+        return None
 
     async def _restrict(self, request: LoopRequest, task: Task, out: OutOfBudget) -> None:
         """Tell the search how much money is left, so that it takes a smaller step, or ends.

@@ -13,8 +13,10 @@ model that was fitted to others, and the prior is fitted to these scores.
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..backends.callables import in_thread
 from ..backends.scorers.auto import AUTO
 from ..core.errors import LedgerError
 from ..learning.online import fitted_prior, last_refit, next_refit
@@ -70,18 +72,26 @@ class OwnModels:
         """Count a search that has ended. This does not wait for a fit."""
         self._ended += 1
 
-    def newest(self, *, learns: bool = False) -> OwnModel | None:
-        """The newest model; None if there is none yet, or none is needed. It may take a while.
+    async def newest(self, *, learns: bool = False) -> OwnModel | None:
+        """The newest model; None if there is none yet, or none is needed.
 
-        With `learns`, it has a prior.
+        With `learns`, it has a prior. A fit takes a while, in a thread of its own.
         """
+        known = self._newest
+        lacks_prior = learns and known is not None and known.prior is None
+        if self._ended < self._due and not lacks_prior:
+            return known
+        return await in_thread(partial(self._fit, learns=learns))
+
+    def _fit(self, *, learns: bool) -> OwnModel | None:
+        """The newest model, fitted if that is due."""
         with self._lock:
             now = self._ended
             if now >= self._due:
                 ended = [id for id, about in self._ledger.ended_searches() if self._counts(about)]
-                self._due = now + next_refit(len(ended)) - len(ended)
                 is_needed = last_refit(len(ended)) > 0 and self._lacks_logprobs(ended[-1])
                 self._newest = self._fitted() if is_needed else None
+                self._due = now + next_refit(len(ended)) - len(ended)  # others wait until here
             if learns and self._newest is not None and self._newest.prior is None:
                 assert self._refits is not None
                 prior = fitted_prior(self._refits.history(), AUTO)

@@ -6,14 +6,13 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import anyio
-import anyio.to_thread
 
-from ..backends.protocols import Usage
 from ..conditions import Conditions
 from ..core.errors import LedgerError
 from ..core.values import Event, Verified
 from ..ledger.entries import (
     Call,
+    Ended,
     Entry,
     Found,
     Made,
@@ -25,7 +24,7 @@ from ..ledger.entries import (
 )
 from ..ledger.ledger import NO_CAPS, Caps
 from ..ledger.view import SearchView
-from .ledger_writer import LedgerWriter
+from .ledger_writer import LedgerWriter, in_ledger_thread
 from .prices import Meter
 
 
@@ -36,7 +35,12 @@ class ReadOnly(Exception):
 class SearchRecord(SearchView):
     """The view of a search that is run: new entries are written, then added.
 
-    Without a writer it can only be read: `write` raises ReadOnly.
+    Entries that charge nothing, and that a search which goes on makes again, are only *noted*: they
+    are added at once, and written before the next entries, in the same transaction. These are the
+    start, attempts that cost nothing, and what the search was told. If the process dies before
+    that, nothing is lost that was paid for.
+
+    Without a writer it can only be read: `write` and `note` raise ReadOnly.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class SearchRecord(SearchView):
         super().__init__(entries, conditions)
         self.search = search
         self._writer = writer
+        self._noted: list[Entry] = []
         self._told_again = 0
         self._forget_corrected()
         mentioned = self.scored.keys() | self.scored_again.keys() | self.found.keys()
@@ -66,7 +71,7 @@ class SearchRecord(SearchView):
 
         A thread reads it and finds the conditions: checks are parsed, files read.
         """
-        return await anyio.to_thread.run_sync(
+        return await in_ledger_thread(
             lambda: cls(writer, search, writer.ledger.read(search), conditions())
         )
 
@@ -78,7 +83,7 @@ class SearchRecord(SearchView):
             chosen = [id for id in (entries if ids is None else ids) if id in entries]
             if call == "verify":
                 chosen = [id for id in chosen if not self.found[id].shared]
-            total += sum(meter.cost(call, Usage.of(entries[id].usage)) for id in chosen)
+            total += sum(meter.cost(call, entries[id].usage) for id in chosen)
         return total
 
     def cost_of_generating(self, meter: Meter, id: int) -> float | None:
@@ -87,7 +92,7 @@ class SearchRecord(SearchView):
             "generate": self.made.get(id),
             "score": self.scored.get(id),
         }
-        prices = [meter.price(call, Usage.of(e.usage)) for call, e in results.items() if e]
+        prices = [meter.price(call, e.usage) for call, e in results.items() if e]
         known = [price for price in prices if price is not None]
         return sum(known, 0.0) if len(known) == len(prices) else None
 
@@ -101,7 +106,7 @@ class SearchRecord(SearchView):
         found = self.found.get(id)
         if found is None or found.shared:
             return 0.0
-        return meter.price("verify", Usage.of(found.usage))
+        return meter.price("verify", found.usage)
 
     @property
     def _by_call(self) -> Mapping[Call, Mapping[int, Made | Scored | ScoredAgain | Found]]:
@@ -122,14 +127,14 @@ class SearchRecord(SearchView):
         """The shares of right candidates with which the search started, as text; empty if none."""
         return "" if self.started is None else self.started.shares
 
-    async def begin(self, started: Started) -> None:
-        """Start, or restart with other settings. Resuming with equal settings writes no entry."""
+    def begin(self, started: Started) -> None:
+        """Start, or restart with other settings. Resuming with equal settings adds no entry."""
         self._told_again = 0
         dead = self._dead_attempts()
         if started != self.started:
-            await self.write(*dead, started)
+            self.note(*dead, started)
         elif dead and self._writer is not None:
-            await self.write(*dead)
+            self.note(*dead)
 
     def _dead_attempts(self) -> list[Entry]:
         """The end of attempts that were in flight when the process of the search died."""
@@ -143,11 +148,34 @@ class SearchRecord(SearchView):
         ledger = None if self._writer is None else self._writer.ledger
         return getattr(ledger, "path", "LEDGER")
 
-    async def write(self, *entries: Entry, caps: Caps = NO_CAPS) -> None:
-        """Write entries, and use them once they are durable."""
+    def note(self, *entries: Entry) -> None:
+        """Add entries that charge nothing; they are written before the next ones."""
         if self._writer is None:
             raise ReadOnly
-        await self._writer.write(self.search, entries, caps)
+        self._noted += entries
+        for entry in entries:
+            self.add(entry)
+
+    async def flush(self) -> None:
+        """Write what was noted."""
+        if self._noted:
+            await self.write()
+
+    async def write(self, *entries: Entry, caps: Caps = NO_CAPS) -> None:
+        """Write what was noted and these entries, and use them once they are durable.
+
+        Raises:
+            OverBudget: a cap does not cover them; nothing is written, and what was noted still is.
+        """
+        if self._writer is None:
+            raise ReadOnly
+        noted = self._noted
+        self._noted = []
+        try:
+            await self._writer.write(self.search, (*noted, *entries), caps)
+        except BaseException:
+            self._noted = noted + self._noted
+            raise
         for entry in entries:
             self.add(entry)
 
@@ -163,10 +191,10 @@ class SearchRecord(SearchView):
                 loop.call_soon_threadsafe(arrived.set)
 
         ledger = self._writer.ledger
-        stop = await anyio.to_thread.run_sync(ledger.listen, listener)
+        stop = await in_ledger_thread(ledger.listen, listener)
         try:
             while True:
-                entries = await anyio.to_thread.run_sync(ledger.read, self.search)
+                entries = await in_ledger_thread(ledger.read, self.search)
                 verdict = self._verdict_in(entries, candidate)
                 if verdict is not None:
                     self.add(verdict)
@@ -186,12 +214,18 @@ class SearchRecord(SearchView):
         index = self._told_again
         return self.told[index].event if index < len(self.told) else None
 
-    async def tell(self, told: Told, *then: Entry) -> None:
-        """Record a result. After a resume, skip results that are already recorded."""
+    def tell(self, told: Told) -> None:
+        """Note a result. After a resume, skip results that are already recorded."""
         is_recorded = self._told_again < len(self.told) and self.told[self._told_again] == told
-        if not is_recorded or then:
-            await self.write(*([] if is_recorded else [told]), *then)
+        if not is_recorded:
+            self.note(told)
         self._told_again += 1
+
+    async def end(self, ended: Ended) -> None:
+        """Record the end of the search, unless it is recorded."""
+        if self.ended != ended:
+            self.note(ended)
+        await self.flush()
 
     def _forget_corrected(self) -> None:
         """Forget results that rest on a verdict which was corrected before they were recorded."""

@@ -235,7 +235,7 @@ def usage_by_call(record: SearchView, meters: Mapping[str, Meter]) -> dict[Call,
         usages = []
         dollars: list[float | None] = []
         for id, entry in entries.items():
-            used = Usage.of(entry.usage)
+            used = entry.usage
             usages.append(used)
             if call == "verify" and entry.shared:
                 dollars.append(0.0)

@@ -32,21 +32,21 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.abc
-import anyio.to_thread
 
 from ..backends.generators.batches import BatchedGenerator
 from ..backends.protocols import Problem
 from ..core.errors import LedgerError
 from ..core.values import Reason
-from ..ledger.entries import JUDGED, Entry
+from ..ledger.entries import JUDGED
 from ..ledger.ledger import ROUNDING, SearchStanding
 from ..schedules import CheapestPredicted, InOrder, Schedule
 from .batches import Batches
 from .budget import SHARE_SPENT, Gate, RunBudget
 from .calls import GRACE_SECONDS
-from .ledger_writer import JOIN_SECONDS, LedgerWriter
+from .ledger_writer import JOIN_SECONDS, LedgerWriter, in_ledger_thread
 from .live_search import LiveSearch, OpenSearch
 from .progress import Progress
+from .record import SearchRecord
 from .solution import Solution, failed_solution
 from .tasks import raise_first
 
@@ -231,7 +231,7 @@ class Turns:
             ids = [self.run.config.search_id(problem) for problem in problems]
             return self.run.ledger.standings(ids)
 
-        return await anyio.to_thread.run_sync(look_up)
+        return await in_ledger_thread(look_up)
 
     async def _add(self, problems: Sequence[Problem], standings: Sequence[SearchStanding]) -> None:
         """Add problems, which wait; of those that have ended, give the recorded solution."""
@@ -266,27 +266,27 @@ class Turns:
     async def _recall(self, ended: Sequence[tuple[int, Problem, SearchStanding]]) -> None:
         """Give the recorded solutions; a search whose end does not hold any more has to wait."""
         searches = [self._search(problem) for _, problem, _ in ended]
-        recorded = await anyio.to_thread.run_sync(self._read, searches)
-        for (place, problem, standing), search, entries in zip(
+        recorded = await in_ledger_thread(self._read, searches)
+        for (place, problem, standing), search, record in zip(
             ended, searches, recorded, strict=True
         ):
-            solution = await search.recorded(entries)
+            solution = None if record is None else await search.recorded(record)
             if solution is None:
                 self._wait(place, problem, standing)
             else:
                 await self._send.send(solution)
 
-    def _read(self, searches: Sequence[LiveSearch]) -> list[Sequence[Entry]]:
-        """The entries of these searches; none if they are damaged, which shows when they start."""
-        found: list[Sequence[Entry]] = []
+    def _read(self, searches: Sequence[LiveSearch]) -> list[SearchRecord | None]:
+        """Their records; None for a damaged one, which shows when the search starts."""
+        records: list[SearchRecord | None] = []
         for search in searches:
             try:
-                found.append(self.writer.ledger.read(search.id))
+                records.append(search.read(live=False))
             except LedgerError as error:
                 if error.entry is None:
                     raise
-                found.append(())
-        return found
+                records.append(None)
+        return records
 
     def _search(self, problem: Problem) -> LiveSearch:
         return LiveSearch(
@@ -375,7 +375,7 @@ class Turns:
     async def _turn(self, place: int, search: LiveSearch, is_last: bool) -> Solution | None:
         """The solution, if the search has ended; otherwise it waits again."""
         known = self._known[place]
-        standing = await self._take(search.id)
+        standing, record = await self._take(search)
         if standing is None:  # another caller has the claim
             with self.gate.outside():
                 await anyio.sleep(JOIN_SECONDS)
@@ -389,36 +389,45 @@ class Turns:
                 self._releasing.add(place)
                 self._tell(place, _Known(standing.entries, standing.paid, known.next_cost))
                 return None
-            opened = await self._opened(place, search, standing)
+            opened = await self._opened(place, search, standing, record)
             if is_last:
                 return await opened.stop(SHARE_SPENT)
             return await self._turns(place, opened)
         finally:
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self.run.ledger.release, search.id)
+                await in_ledger_thread(self.run.ledger.release, search.id)
 
-    async def _take(self, search: str) -> SearchStanding | None:
-        """Claim a search and say how far it is; None if another caller has claimed it."""
+    async def _take(self, search: LiveSearch) -> tuple[SearchStanding | None, SearchRecord | None]:
+        """Claim a search and say how far it is; None if another caller has claimed it.
 
-        def take() -> SearchStanding | None:
-            if not self.run.ledger.claim(search):
-                return None
+        And the record of a search that is new. Others may be in memory.
+        """
+
+        def take() -> tuple[SearchStanding | None, SearchRecord | None]:
+            ledger = self.run.ledger
+            if not ledger.claim(search.id):
+                return None, None
             try:
-                return self.run.ledger.standings([search])[0]
+                standing = ledger.standings([search.id])[0]
+                return standing, None if standing.entries else search.read()
             except BaseException:
-                self.run.ledger.release(search)
+                ledger.release(search.id)
                 raise
 
-        with anyio.CancelScope(shield=True):
-            standing = await anyio.to_thread.run_sync(take)
-        return standing
+        return await in_ledger_thread(take)
 
-    async def _opened(self, place: int, search: LiveSearch, standing: SearchStanding) -> OpenSearch:
-        """The search, from memory if it is there and nothing has changed, or from the ledger."""
+    async def _opened(
+        self,
+        place: int,
+        search: LiveSearch,
+        standing: SearchStanding,
+        record: SearchRecord | None,
+    ) -> OpenSearch:
+        """The search, from memory if it is there and nothing has changed, or from its record."""
         warm = self._warm.take(place, standing.entries)
         if warm is not None and not await warm.is_outdated():
             return warm
-        return await search.open()
+        return await search.open(record)
 
     async def _turns(self, place: int, opened: OpenSearch) -> Solution | None:
         """Let an open search have turns as long as it is next; the solution, if it has ended."""
@@ -433,6 +442,7 @@ class Turns:
                     return await opened.stop(SHARE_SPENT)
                 if not self._is_chosen(place):
                     self._releasing.add(place)
+                    await opened.record.flush()
                     self._warm.keep(place, opened)
                     return None
             is_next = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import json
 import re
@@ -138,6 +139,7 @@ def netloc_of(origin: str) -> str:
     return netloc if fits else ""
 
 
+@functools.lru_cache
 def is_loopback(host: str) -> bool:
     """Whether a host is this machine, as `localhost` or an address of it."""
     try:

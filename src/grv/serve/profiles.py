@@ -85,12 +85,15 @@ class Profile:
                 f"profile {self.name}: check {self.check} is not in [checks], which has"
                 f" {', '.join(self.checks) or 'none'}"
             )
-        self.config(self.plan, self.sampling, {})
+        self.config(self.plan, self.sampling, {}).check_plans()
         for name in self.checks:
             self.prepare(Problem(f"[checks.{name}]", "", self.checks[name]))
 
     def config(self, plan: SearchPlan, sampling: Sampling, more: Mapping[str, Any]) -> SearchConfig:
-        """The configuration of a search; `more` is what also distinguishes it from others."""
+        """The configuration of a search; `more` is what also distinguishes it from others.
+
+        A plan of a request is checked here, that of the profile once.
+        """
         backends = self.backends
         sampled = getattr(backends.generator, "sampled", None)
         if sampling != self.sampling and sampled is not None:
@@ -102,7 +105,8 @@ class Profile:
             joined=self.joined,
             largest_step=LARGEST_STEP,
         )
-        config.check_plans()
+        if plan != self.plan:
+            config.check_plans()
         return config
 
     def prepare(self, problem: Problem) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..backends.protocols import Finding, Usage, verified_part
+from ..backends.protocols import Finding, verified_part
 from ..ledger.entries import Started
 from ..ledger.tables import TableLedger
 from ..runtime.record import SearchRecord
@@ -37,7 +37,7 @@ def state_of(ledger: TableLedger, search: str, client: Client, *, running: bool)
     found = None if answer is None else record.found.get(answer)
     outcome = ended.reason if ended is not None else FAILED if record.failed is not None else None
     status = "running" if running else "unfinished" if outcome is None else "ended"
-    used = [Usage.of(each.usage) for each in record.made.values()]
+    used = [each.usage for each in record.made.values()]
     evidence = program = None
     if found is not None:
         finding = Finding(found.verdict, found.reason, found.evidence)

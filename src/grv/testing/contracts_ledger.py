@@ -23,18 +23,19 @@ from hypothesis import strategies as st
 from ..core.values import CandidateId, Generated, Verdict, Verified
 from ..ledger.entries import Ended, Entry, Failed, Found, Intended, Made, Scored, Started, Told
 from ..ledger.ledger import Caps, Ledger, OverBudget, SearchStanding
+from ..usage import Usage
 
 LIFE: Sequence[Entry] = (
     Started("p", {"policy": "adaptive", "seed": 0}),
     Intended("generate", (0, 1)),
-    Made(0, "a text\nof two lines \x00 \ud800 \u20ac", (-0.5, -1.0), {"seconds": 0.1}),
+    Made(0, "a text\nof two lines \x00 \ud800 \u20ac", (-0.5, -1.0), Usage(seconds=0.1)),
     Made(1, "", None),
     Intended("score", (0, 1)),
     Scored(0, -0.75, "key"),
     Scored(1, None, None, "no tokens"),
     Told(Generated((-0.75, float("-inf")), ("key", None)), "the first shell"),
     Intended("verify", (0,)),
-    Found(0, Verdict.PASSED, "fine", {"tests": [1, None, {"a": True}]}, {"seconds": 2}),
+    Found(0, Verdict.PASSED, "fine", {"tests": [1, None, {"a": True}]}, Usage(seconds=2)),
     Told(Verified({CandidateId(0): Verdict.PASSED}, paid=1.5)),
     Ended("solved", 0, 2, 1, 12.0),
 )
@@ -45,6 +46,7 @@ _data = st.dictionaries(
 )
 _ids = st.integers(0, 10**6)
 _scores = st.lists(_numbers | st.just(float("-inf")), max_size=5)
+_usages = st.builds(Usage, _ids, _ids, _numbers, st.none() | _numbers, _ids, _ids, _ids, _numbers)
 _verdicts = st.sampled_from(Verdict)
 _texts = st.text(st.characters(), max_size=30)  # including lone surrogates
 _events = st.builds(
@@ -61,9 +63,9 @@ def entries() -> st.SearchStrategy[Entry]:
             st.sampled_from(["generate", "score", "verify"]),
             st.lists(_ids, max_size=4).map(tuple),
         ),
-        st.builds(Made, _ids, _texts, st.none() | st.lists(_numbers).map(tuple), _data),
-        st.builds(Scored, _ids, st.none() | _numbers, st.none() | _texts, _texts, _data),
-        st.builds(Found, _ids, _verdicts, _texts, _data, _data),
+        st.builds(Made, _ids, _texts, st.none() | st.lists(_numbers).map(tuple), _usages),
+        st.builds(Scored, _ids, st.none() | _numbers, st.none() | _texts, _texts, _usages),
+        st.builds(Found, _ids, _verdicts, _texts, _data, _usages),
         st.builds(Told, _events, _texts, _texts),
         st.builds(
             Ended,

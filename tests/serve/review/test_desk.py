@@ -86,7 +86,7 @@ def test_a_verdict_needs_the_lease_of_this_reviewer(ledger: TableLedger) -> None
     assert refused(desk, ID, lease.secret, "bob") == "lease"
     assert verdicts(ledger) == []
     found = desk.give(ID, lease.secret, "fail", reviewer="ann", note=" wrong ", seconds=0)
-    assert (found.note, found.usage) == ("wrong", {"seconds": 0.0})
+    assert (found.note, found.usage) == ("wrong", Usage(seconds=0.0))
     assert verdicts(ledger) == [("failed", "ann")]
     assert refused(desk, ID, lease.secret, saying="fail") == "recorded"
     assert refused(desk, ID, lease.secret) == "lease"
@@ -305,7 +305,7 @@ def test_a_correction_that_comes_before_the_end_is_written_counts(ledger: TableL
     solved(ledger, clock, (0, "pass", 30))
     known = entries_of(ledger)
     at = next(n for n, each in enumerate(known) if isinstance(each, Found))
-    late = Found(0, Verdict.FAILED, "failed by a reviewer", {}, {"seconds": 31}, "ann")
+    late = Found(0, Verdict.FAILED, "failed by a reviewer", {}, Usage(seconds=31), "ann")
     from grv.runtime.record import SearchRecord
 
     record = SearchRecord(None, "s", [*known[: at + 1], late, *known[at + 1 :]])

@@ -124,7 +124,7 @@ def test_a_verdict_exists_once_though_the_server_is_killed_after_the_click(
         "it subtracts <b>",
         "failed",
     )
-    assert 0 < found.usage["seconds"] < 120
+    assert 0 < found.usage.seconds < 120
 
 
 @pytest.mark.soak

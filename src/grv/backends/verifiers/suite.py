@@ -130,7 +130,7 @@ class Suite:
         for number in self.order(tests) if order is None else order:
             started = time.monotonic()
             result = one(number)
-            seconds = time.monotonic() - started
+            seconds = round(time.monotonic() - started, 6)
             ran.append((number, Stage(self.name(number), result.verdict, seconds)))
             if result.verdict is not Verdict.PASSED:
                 finding = result

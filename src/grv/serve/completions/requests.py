@@ -195,9 +195,8 @@ def _sampling(given: Mapping[str, Any], profile: Profile) -> Sampling:
     more = {name: number(given, name, least=-2, most=2) for name in _PASSED_ON if name in given}
     if more:
         changes["extra_body"] = (sampling.extra_body or {}) | more
-    return dataclasses.replace(
-        sampling, **{name: value for name, value in changes.items() if value is not None}
-    )
+    made = {name: value for name, value in changes.items() if value is not None}
+    return dataclasses.replace(sampling, **made) if made else sampling
 
 
 def _tokens(given: Mapping[str, Any], most: int | None) -> int | None:

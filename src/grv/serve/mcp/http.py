@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 
@@ -54,7 +55,7 @@ class McpApplication:
         self._bounds = door.bounds
         self._slow = slow
         self._buffers = Buffers(door.bounds.client)
-        self._open = OpenRequests(door.bounds.requests // 2)
+        self._open = OpenRequests(door.bounds.requests // 2 if clients.known else math.inf)
         server = protocol_server(tools, events, _client)
         names: Sequence[str] = clients.names
         self._sessions = {

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import BinaryIO, cast
 
 import anyio
+from anyio.abc import TaskStatus
 from mcp.server.stdio import stdio_server
 
 from ..clients import ANYONE
@@ -60,9 +61,12 @@ async def serve_stdio(
     server = protocol_server(tools, events, lambda context: ANYONE)
     first = 0
 
-    async def watch(scope: anyio.CancelScope) -> None:
+    async def watch(
+        scope: anyio.CancelScope, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
         nonlocal first
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            task_status.started()
             async for number in signals:
                 first = int(number)
                 scope.cancel()
@@ -72,8 +76,9 @@ async def serve_stdio(
         scope.cancel()
 
     async with searches.open(), anyio.create_task_group() as group:
-        group.start_soon(watch, group.cancel_scope)
+        await group.start(watch, group.cancel_scope)
         group.start_soon(give_up, group.cancel_scope)
+        events("serving", profiles=[*tools.profiles], ledger=str(searches.ledger.path))
         lines = cast("anyio.AsyncFile[str]", _Lines(reading))
         out = anyio.wrap_file(io.TextIOWrapper(writing, encoding="utf-8", write_through=True))
         async with stdio_server(lines, out) as (received, sent):

@@ -96,7 +96,7 @@ def candidate_data(candidate: RecordedCandidate) -> dict[str, Any]:
         "candidate": candidate.id,
         "text": candidate.text,
         "generator": candidate.generator,
-        "usage": dict(candidate.usage),
+        "usage": candidate.usage.as_data(),
         "verdicts": [_verdict(given) for given in candidate.verdicts],
         "waiting": candidate.waiting,
     }
@@ -122,7 +122,7 @@ def _verdict(given: GivenVerdict) -> dict[str, Any]:
         "verdict": found.verdict.value,
         "reason": found.reason,
         "evidence": {name: _shortened(value) for name, value in found.evidence.items()},
-        "seconds": found.usage.get("seconds"),
+        "seconds": found.usage.seconds,
         "shared": found.shared,
         "reviewer": found.reviewer,
         "note": found.note,

@@ -15,10 +15,10 @@ from dataclasses import replace
 from ...conditions import Conditions, answers
 from ...core.errors import UsageError
 from ...core.values import Verdict
-from ...files import is_number
 from ...ledger.entries import Entry, Found, wanted_conditions
 from ...ledger.tables import TableLedger
 from ...ledger.view import SearchView
+from ...usage import Usage
 from .leases import LONGEST, SILENCE, Lease, Leases
 from .queue import ItemId, Queue, ReviewItem, is_reviewed
 
@@ -154,7 +154,7 @@ class Desk:
             def decide(entries: Sequence[Entry]) -> Sequence[Entry]:
                 verdict, reason = SAYINGS[saying]
                 before = _seconds_before(entries, lease)
-                usage = {"seconds": round(before + max(0.0, took), 1)}
+                usage = Usage(seconds=round(before + max(0.0, took), 1))
                 given = Found(id.candidate, verdict, reason, {}, usage, reviewer, note)
                 found[:] = [replace(given, conditions=_conditions(entries))]
                 return found
@@ -197,5 +197,4 @@ def _seconds_before(entries: Sequence[Entry], lease: Lease) -> float:
         return 0.0
     if known is None or known != lease.corrects:
         raise Refused("closed", "there is a later verdict")
-    seconds = known.usage.get("seconds", 0.0)
-    return float(seconds) if is_number(seconds) else 0.0
+    return known.usage.seconds

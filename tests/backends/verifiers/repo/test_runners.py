@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from grv import Problem, UsageError, Verdict
+from grv.backends.verifiers.repo.runners import argv_of
 from grv.verifiers import Checks
 from support.repositories import FILES, PRICES, RIGHT, diff, git, make_repository
 
@@ -80,6 +81,23 @@ def test_unittest(place: Path, verifier: Checks) -> None:
     forged = diff({"shop/prices.py": quiet + PRICES})
     assert verdicts(verifier, given, DIFF, WRONG, forged) == ["passed", "failed", "failed"]
     assert verifier.find(given, forged).reason.startswith("forged results")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [["discover", "-s", "tests"], ["tests.test_stock"]])
+def test_the_arguments_of_unittest(more: list[str], place: Path, verifier: Checks) -> None:
+    files = {path: text for path, text in FILES.items() if path != "tests/test_prices.py"}
+    make_repository(place / "shop", modules=3, files=files)
+    given = problem(runner="unittest", command=["python", "-m", "unittest", *more])
+    assert verdicts(verifier, given, DIFF, WRONG) == ["passed", "failed"]
+    assert verifier.find(given, DIFF).evidence["control"] == 2
+
+
+def test_the_command_line_of_go() -> None:
+    go = ["go", "test", "-json", "-count=1"]
+    assert argv_of("go", [], []) == [*go, "./..."]
+    assert argv_of("go", [], ["a/b_test.go"]) == [*go, "./a"]
+    assert argv_of("go", ["go", "test", "-race", "./..."], []) == [*go, "-race", "./..."]
 
 
 @pytest.mark.slow

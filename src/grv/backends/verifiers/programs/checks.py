@@ -352,7 +352,7 @@ class AssertsCheck(ProgramCheck):
         `calls` are the times of the calls and of the end. What follows the asserts is one more
         stage, which has no number.
         """
-        seconds = [after - before for before, after in itertools.pairwise(calls)]
+        seconds = [round(after - before, 6) for before, after in itertools.pairwise(calls)]
         stages = [
             Stage(self.suite.name(number), Verdict.PASSED, spent)
             for number, spent in zip(order, seconds, strict=False)

@@ -543,6 +543,8 @@ def settings_of(record: Mapping[str, Any]) -> RepoSettings:
         raise UsageError(f"runner must be one of {', '.join(RUNNERS)}, not {shown(runner)}")
     if runner == "command" and not lists["command"]:
         raise UsageError('command is missing; "runner": "command" needs it')
+    if runner == "go" and lists["command"] and lists["command"][1:2] != ("test",):
+        raise UsageError(f"command must begin with go test, not {shown(list(lists['command']))}")
     results = _text(record, "results", "")
     if results and (results != "junit" or runner in IN_PROCESS):
         raise UsageError('results can only be "junit", for go, cargo, npm and command')

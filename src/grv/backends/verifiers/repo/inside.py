@@ -161,7 +161,7 @@ def run_unittest(job: dict[str, Any], send: Send) -> None:
 
         def stopTest(self, test: unittest.TestCase) -> None:
             super().stopTest(test)
-            name = files.get(type(test).__module__, "")
+            name = files.get(type(test).__module__) or _file_of(test, job["root"])
             seconds = f"{time.monotonic() - self._started:.6f}"
             send("test", f"{name}::{test.id()}", self._outcome or "failed", seconds, self._text)
 
@@ -210,13 +210,42 @@ def run_unittest(job: dict[str, Any], send: Send) -> None:
                 raise
         files[module] = file
     if not job["tests"]:
-        suites.append(loader.discover(job["root"]))
+        suites.append(_suite(loader, job["arguments"], job["root"]))
     result = Result()
     result.failfast = job["stops"] and not job["required"]
     for suite in suites:
         if not result.shouldStop:
             suite.run(result)
     send("finished", "0")
+
+
+def _file_of(test: Any, root: str) -> str:
+    """The file of a test, from the repository; "" if it is not in there."""
+    place = getattr(sys.modules.get(type(test).__module__), "__file__", None) or ""
+    return place[len(root) + 1 :] if place.startswith(root + os.sep) else ""
+
+
+def _suite(loader: Any, arguments: list[str], root: str) -> Any:
+    """The tests that the arguments of `python -m unittest` name; without any, all."""
+    import argparse
+
+    names = [part for part in arguments if not part.startswith("-")]
+    if names and names[0] != "discover":
+        return loader.loadTestsFromNames(
+            [part.removesuffix(".py").replace("/", ".") for part in names]
+        )
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-s", "--start-directory", default=".")
+    parser.add_argument("-p", "--pattern", default="test*.py")
+    parser.add_argument("-t", "--top-level-directory", default=None)
+    parser.add_argument("places", nargs="*")
+    given, _ = parser.parse_known_args([part for part in arguments if part != "discover"])
+    start, pattern, top = (*given.places, None, None, None)[:3]
+    return loader.discover(
+        os.path.join(root, start or given.start_directory),
+        pattern or given.pattern,
+        top or given.top_level_directory,
+    )
 
 
 def _module(root: str, file: str) -> str:

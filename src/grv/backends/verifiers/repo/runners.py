@@ -97,9 +97,11 @@ def argv_of(runner: str, command: Sequence[str], tests: Sequence[str]) -> list[s
     """The command line of a runner that is a process of its own."""
     match runner:
         case "go":
-            start = [*command] or ["go", "test"]
-            folders = dict.fromkeys(f"./{os.path.dirname(test_file(test))}" for test in tests)
-            return [*start, "-json", "-count=1", *(folders or ["./..."])]
+            program, verb, *rest = [*command] or ["go", "test"]
+            folders = dict.fromkeys(f"./{os.path.dirname(test_file(name))}" for name in tests)
+            names_packages = any(not part.startswith("-") for part in rest)
+            packages = [] if names_packages else [*folders] or ["./..."]
+            return [program, verb, "-json", "-count=1", *rest, *packages]
         case "cargo":
             return [*command] or ["cargo", "test", "--offline"]
         case "npm":
