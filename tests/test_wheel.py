@@ -38,7 +38,7 @@ def commands() -> list[str]:
 
 def quoted_extras() -> list[str]:
     """The extras that the README installs."""
-    (extras,) = re.findall(rf"^pip install '{DISTRIBUTION}\[(.*)\]'", README, re.MULTILINE)
+    (extras,) = re.findall(r"^pip install '\.\[(.*)\]'", README, re.MULTILINE)
     return str(extras).split(",")
 
 

@@ -94,8 +94,11 @@ def test_commands_need_to_be_allowed(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (("--timeout", "3"), "need --problems FILE"),
-        (("--json", "x.json"), "needs --generator SPEC or --problems FILE"),
-        (("--problems", "p.jsonl", "--generator", "openai:m"), "not both"),
+        (("--json", "x.json"), "needs --generator SPEC, --problems FILE or --judge FILE"),
+        (
+            ("--problems", "p.jsonl", "--generator", "openai:m"),
+            "give one of --generator, --problems and --judge",
+        ),
         (("--problems", "nothing.jsonl"), "cannot be read"),
     ],
 )

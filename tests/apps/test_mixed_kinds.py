@@ -94,7 +94,8 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
         "by simp_all",
     ),
 ]
-ELSEWHERE = {"http", "human", "judge"}  # they need a server, a person, a model
+# They need a server, a person, a model, a repository, a container.
+ELSEWHERE = {"http", "human", "judge", "repo", "harbor"}
 
 
 def test_a_file_with_every_kind(

@@ -105,6 +105,8 @@ def test_report_takes_every_option_of_compare() -> None:
     assert inspect.signature(compare).parameters.keys() - own == {
         "log",  # it takes several
         "pairs",  # these are in its own words
+        "errors",  # a table of its own
+        "wrong",
     }
 
 

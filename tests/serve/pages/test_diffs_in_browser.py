@@ -122,6 +122,7 @@ def test_logs_are_folded_and_attempts_have_their_cost_and_time(
     assert log.get_attribute("open") is None
     assert "42 lines" in log.locator("summary").inner_text()
     log.locator("summary").click()
+    log.locator("pre").wait_for()
     assert "test_39 PASSED" in log.inner_text()
     assert "$0.42, 4 min, verified in 58 s" in pane.locator(".price").inner_text().replace(
         "59", "58"
@@ -146,6 +147,7 @@ def test_what_the_reader_folds_stays_folded(browser: Browser, shown: Dashboard) 
     visit = opened(browser, shown)
     first = visit.page.locator("#beside .pane").first.locator(".fold:has(.path)").first
     first.locator("summary").click()
+    visit.page.wait_for_selector("#beside .pane .fold:has(.path):not([open])")
     visit.page.keyboard.press("k")
     visit.page.keyboard.press("j")
     first = visit.page.locator("#beside .pane").first.locator(".fold:has(.path)").first
