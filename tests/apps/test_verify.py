@@ -135,7 +135,10 @@ def test_evidence_and_cache_on_request(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--isolation", "none"], "--isolation none: give one of strict, jail, unsafe"),
+        (
+            ["--isolation", "none"],
+            "--isolation none: give one of strict, jail, unsafe, podman, docker, gvisor",
+        ),
         (["--timeout", "0"], "--timeout 0: give a number from 0.001 to 100,000,000"),
         (["--memory", "x"], "--memory x: give a whole number from 1 to 1,000,000,000"),
         (["--workers", "0"], "--workers 0: give a whole number from 1 to 1,024"),

@@ -25,7 +25,7 @@ from grv.theory.slots import alternate_draws, most_blind_draws
 from grv.theory.varied_bound import period
 
 THREE = Costs(generate=1, verify=3)  # rounds of 1 + 1, then of 1 + 3
-BROAD = price_lists().filter(lambda costs: costs.ratio < 1000)
+BROAD = price_lists().filter(lambda costs: costs.ratio < 1000).map(lambda costs: costs.planning)
 
 
 def given_away(world: World, costs: Costs) -> list[bool]:

@@ -182,8 +182,8 @@ def test_in_any_world_the_best_of_each_block_is_verified_within_the_allowance(
     inner: Inner, world: World, costs: Costs
 ) -> None:
     search = run(Guarded(inner), costs, world)
-    assert_the_guard_was_kept(search, costs, FACTOR)
-    assert_the_oldest_was_verified_in_time(search, costs, FACTOR)
+    assert_the_guard_was_kept(search, costs.planning, FACTOR)
+    assert_the_oldest_was_verified_in_time(search, costs.planning, FACTOR)
 
 
 @pytest.mark.slow
@@ -210,8 +210,8 @@ def test_where_every_draw_is_the_best_so_far_there_is_room_for_the_last(
 def test_the_bound_holds_for_the_learned_policy(world: World, costs: Costs) -> None:
     for factor in (LEAST_FOR_BOTH, FACTOR):
         search = run(Learned(PRIOR, factor=factor), costs, world)
-        assert_the_guard_was_kept(search, costs, factor)
-        assert_the_oldest_was_verified_in_time(search, costs, factor)
+        assert_the_guard_was_kept(search, costs.planning, factor)
+        assert_the_oldest_was_verified_in_time(search, costs.planning, factor)
 
 
 @pytest.mark.parametrize("rho", [0.5, 3, 10])
@@ -385,7 +385,7 @@ def test_between_two_verifications_less_than_two_blocks_are_drawn(
 ) -> None:
     """Without keys; what a width adds is bounded by it."""
     plain = dataclasses.replace(world, keys=())
-    size = block_draws(exact_ratio(costs)).later
+    size = block_draws(exact_ratio(costs.planning)).later
     policies: list[Policy] = [Learned(PRIOR), *map(Guarded, INNERS)]
     for policy in policies:
         drawn = 0

@@ -209,8 +209,10 @@ class PolicyContract:
         """This also shows that keys are only compared: a log has other names for them."""
         if not with_keys:
             world = dataclasses.replace(world, keys=())
-        here = run(self.policy, costs, world, limits)
-        there = replayed(self.policy, world.logged(), costs, limits, keys=with_keys)
+        logged = world.logged()
+        of_problem = dataclasses.replace(limits, pace=limits.pace.of(logged.id))
+        here = run(self.policy, costs, world, of_problem)
+        there = replayed(self.policy, logged, costs, limits, keys=with_keys)
         assert there.outcome == here.outcome
         assert _actions(there) == _actions(here)
 

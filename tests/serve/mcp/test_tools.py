@@ -116,14 +116,17 @@ def offer(offers: Offers) -> Offer:
 
 
 def test_a_verdict_costs_one_verification_and_nothing_else(offer: Offer) -> None:
-    passed = offer.talk("verify", candidate=RIGHT, check=MATH)
+    check = {"kind": "math", "answer": "4177"}  # of no other test: the verifier remembers verdicts
+    right = "It is \\boxed{4177}"
+    wrong = "It is \\boxed{4178}"
+    passed = offer.talk("verify", candidate=right, check=check)
     assert (passed["verdict"], passed["verified"], passed["status"]) == ("passed", True, "verified")
     assert passed["bill"]["cost"] == 10
-    failed = offer.talk("verify", candidate="It is \\boxed{41}", check=MATH)
+    failed = offer.talk("verify", candidate=wrong, check=check)
     assert (failed["verdict"], failed["verified"]) == ("failed", False)
-    assert failed["evidence"]["details"]["answer_value"] == "41"
+    assert failed["evidence"]["details"]["answer_value"] == "4178"
     assert offer.ledger.possibly_paid("") == 20
-    assert offer.talk("verify", candidate=RIGHT, check=MATH)["verdict"] == "passed"
+    assert offer.talk("verify", candidate=right, check=check)["verdict"] == "passed"
     assert offer.ledger.possibly_paid("") == 20  # the same verdict again is free
 
 
