@@ -342,6 +342,7 @@ def test_the_citation_names_this_version_and_the_paper() -> None:
     assert "Adaptive Generate-Rank-Verify" in text
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_benches_run_at_a_small_size() -> None:
     call = [sys.executable, str(ROOT / "bench" / "run.py"), "--quick"]

@@ -212,7 +212,7 @@ def test_a_number_is_finite_as_a_float() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '["' + '","' * 6_000_000 + '"]',
+        pytest.param('["' + '","' * 6_000_000 + '"]', marks=pytest.mark.soak),
         "[" + "[]," * 6_000_000 + "1]",
     ],
     ids=["texts", "lists"],

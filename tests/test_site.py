@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]  # it is built once
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as `make docs` builds it: a warning about a link is an error."""
     folder = tmp_path_factory.mktemp("site")

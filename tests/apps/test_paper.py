@@ -165,6 +165,7 @@ def test_a_log_with_published_labels_is_marked(
     assert "6 labelled as the paper&#x27;s published code does" in Path("page.html").read_text()
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_small_paper_is_run_and_continued(tmp_path: Path) -> None:
     call = [sys.executable, str(PAPER / "small" / "run.py"), "--count", "4", "--candidates", "8"]

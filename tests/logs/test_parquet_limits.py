@@ -40,7 +40,7 @@ def test_a_tiny_file_with_millions_of_rows_is_refused_before_it_is_unpacked(tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["compare", "convert"])
+@pytest.mark.parametrize("command", ["compare", pytest.param("convert", marks=pytest.mark.soak)])
 def test_a_text_of_many_rows_is_in_memory_once(tmp_path: Path, command: str) -> None:
     """Written out, the keys of this file would take 20 GB."""
     path, rows = tmp_path / "log.parquet", 20_000

@@ -114,7 +114,7 @@ def test_limits_per_minute_are_kept_without_refusals(of: str) -> None:
 def test_without_headers_the_pause_that_a_refusal_names_is_for_all() -> None:
     limits = ServerLimits(requests=60, minute=3.0, seconds=0.02)
     caller = solved(limits, 25, fake=FakeGemini)
-    assert limits.refused <= 50  # of 100
+    assert limits.refused <= 100  # about 60 for 100 answers; 170 if each call pauses for itself
     assert "held back by" in caller.lanes.summary()[0]
 
 

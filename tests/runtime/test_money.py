@@ -104,7 +104,7 @@ def faults_and_kills(folder: Path, problems: int, kills: int, pause: float, seed
 
 
 def test_after_faults_and_kills_every_candidate_is_accounted_for(tmp_path: Path) -> None:
-    faults_and_kills(tmp_path, problems=8, kills=4, pause=0, seed=7)
+    faults_and_kills(tmp_path, problems=4, kills=2, pause=0, seed=7)
 
 
 @pytest.mark.soak

@@ -375,6 +375,7 @@ def test_the_doctor_examines_every_node(ray_cluster: RayCluster) -> None:
     assert ran.out.endswith("all is well\n")
 
 
+@pytest.mark.soak
 def test_a_lost_head_is_one_line_and_the_same_run_continues_on_this_machine(tmp_path: Path) -> None:
     own = tmp_path / "own.py"
     own.write_text(

@@ -101,6 +101,7 @@ def test_the_page_that_the_documents_show_is_made_as_pages_are_today(report: Rep
     assert mine[0] == theirs[0], "python docs/make_report.py --pictures"
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_a_page_of_a_large_log_stays_small() -> None:
     rng = np.random.default_rng(0)
