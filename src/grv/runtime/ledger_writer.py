@@ -88,14 +88,23 @@ class LedgerWriter:
 
         def end(written: asyncio.Future[Sequence[Exception | None]]) -> None:
             failure = written.exception()
-            batch.errors = [failure] * len(batch.groups) if failure else written.result()
-            batch.done.set()
-            self._is_busy = False
-            if self._next.groups:
-                self._begin()
+            self._end(batch, [failure] * len(batch.groups) if failure else written.result())
 
         loop = asyncio.get_running_loop()
-        loop.run_in_executor(None, self.ledger.append_all, batch.groups).add_done_callback(end)
+        try:
+            writing = loop.run_in_executor(None, self.ledger.append_all, batch.groups)
+        except (RuntimeError, MemoryError) as error:  # no thread can be started
+            self._end(batch, [error] * len(batch.groups))
+        else:
+            writing.add_done_callback(end)
+
+    def _end(self, batch: _Batch, errors: Sequence[BaseException | None]) -> None:
+        """Wake those who wait for a batch, and write what has arrived meanwhile."""
+        batch.errors = errors
+        batch.done.set()
+        self._is_busy = False
+        if self._next.groups:
+            self._begin()
 
 
 class _Batch:
