@@ -7,6 +7,7 @@ import asyncio
 import anyio
 import pytest
 
+from grv.core.values import Generated
 from grv.ledger.entries import Told
 from grv.ledger.ledger import MemoryLedger
 from grv.runtime.ledger_writer import LedgerWriter
@@ -36,7 +37,7 @@ async def test_without_a_thread_every_writer_is_told_and_later_ones_write(
 
     async def write(search: str) -> None:
         try:
-            await writer.write(search, [Told("a reason")])
+            await writer.write(search, [Told(Generated((1.0,)))])
             ended.append("written")
         except RuntimeError as error:
             ended.append(str(error))
