@@ -179,7 +179,9 @@ def test_a_right_change_passes(name: str, problem: Problem, verifier: Checks) ->
     assert finding.verdict is Verdict.PASSED, finding
     assert finding.evidence["tests"] == 7
     assert finding.evidence["control"] == 7
-    assert [stage.name for stage in finding.stages] == [*TESTS, "control"]
+    *files, last = [stage.name for stage in finding.stages]
+    assert sorted(files) == sorted(TESTS)  # in the order that refutes for the least money
+    assert last == "control"
 
 
 @pytest.mark.slow
