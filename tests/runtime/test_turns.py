@@ -198,8 +198,10 @@ async def two_runs(opened: Callable[[], TableLedger]) -> None:
             solved.append(await Batch(30, seconds=seconds).solved(ledger, **how))
 
     async with anyio.create_task_group() as group:
-        group.start_soon(run, 0.002)
-        group.start_soon(run, 0.003)
+        # What the other run has is asked for again after a quarter of a second. If turns were much
+        # shorter than that, others would have several meanwhile.
+        group.start_soon(run, 0.06)
+        group.start_soon(run, 0.08)
     with closing(opened()) as ledger:
         assert total - 44 <= ledger.possibly_paid(None) <= total
         spent = Counter[str]()
