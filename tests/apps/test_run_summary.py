@@ -21,3 +21,17 @@ def test_outcomes_stand_in_one_order(order: tuple[str, ...]) -> None:
     assert first == (
         "5 problems: 1 solved, 1 finished, 1 out of budget, 1 out of the total budget, 1 failed"
     )
+
+
+@pytest.mark.parametrize(
+    ("paid", "said"),
+    [
+        (2.5, ", 2.5 paid in this run"),
+        (0.0, ", 0 paid in this run"),
+        (-0.5, ", 0.5 returned in this run, which earlier ones had reserved"),
+    ],
+)
+def test_what_this_run_paid_is_never_negative(paid: float, said: str) -> None:
+    summary = Summary(1)
+    summary.add({"problem": "p"}, "solved")
+    assert said in summary.lines("ledger", Spending(), paid=paid)[1]

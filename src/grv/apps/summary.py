@@ -135,7 +135,9 @@ class Summary:
             counts.append(f"{self.unfinished} unfinished; run the same command again to continue")
         costs = [f"cost {self.cost:g}"]
         costs.append(self._dollars)
-        if paid is not None:
+        if paid is not None and paid < 0:
+            costs.append(f"{-paid:g} returned in this run, which earlier ones had reserved")
+        elif paid is not None:
             costs.append(f"{paid:g} paid in this run")
         costs.append(counted(self.generated, "candidate"))
         costs.append(counted(self.verified, "verification"))
