@@ -341,14 +341,14 @@ def measured(
     problem: Problem, candidates: Sequence[GoldCandidate], verdicts: _Verdicts
 ) -> Calibration:
     """The calibration of a problem's check, from all candidates."""
-    from ..backends.verifiers.calibration import Calibration, Member, binding
+    from ..backends.verifiers.calibration import Calibration, PanelMember, binding
     from ..learning import calibrating
 
     bound = binding(problem)
     voices = _voices(problem)
     judged = _together(candidates, verdicts, voices)
     labelled = [each for each in judged if each.right is not None]
-    members: tuple[Member, ...] = ()
+    members: tuple[PanelMember, ...] = ()
     if labelled:
         false_pass = calibrating.false_passes(labelled)
         false_fail = calibrating.false_failures(labelled)
@@ -356,7 +356,9 @@ def measured(
         persistent = calibrating.persistence(labelled)
         if voices.is_panel:
             members = tuple(
-                Member(model, calibrating.false_passes(alone), calibrating.false_failures(alone))
+                PanelMember(
+                    model, calibrating.false_passes(alone), calibrating.false_failures(alone)
+                )
                 for voice, model in enumerate(voices.models)
                 if (alone := _alone(candidates, verdicts, voice))
             )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..ledger.tables import TableLedger
     from ..serve.clients import Clients
     from ..serve.events import Events
-    from ..serve.mcp.tools import Attempts, Tools
+    from ..serve.mcp.tools import AttemptRunner, Tools
     from ..serve.profiles import Profile
 
 
@@ -133,7 +133,7 @@ class _ServerParts:
     total: float
     serving: Serving
     events: Events
-    attempts: Attempts | None
+    attempts: AttemptRunner | None
 
 
 def _run(

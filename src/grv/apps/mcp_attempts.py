@@ -23,7 +23,7 @@ from ..parsing import parse_budget
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
 
-    from ..serve.mcp.tools import AttemptCall, Attempts, Report
+    from ..serve.mcp.tools import AttemptCall, AttemptRunner, Report
 
 _QUEUE = 8  # calls that wait for their turn
 
@@ -82,7 +82,7 @@ class Attempting(Family):
 
 
 @contextmanager
-def attempts_of(options: Attempting, ledger: str) -> Iterator[Attempts | None]:
+def attempts_of(options: Attempting, ledger: str) -> Iterator[AttemptRunner | None]:
     """What runs attempts, until the end of the context; None without a repository.
 
     `ledger` is that of the server.

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..backends.verifiers.repo.diffs import Unreadable, diff_in
+from ..backends.verifiers.repo.diffs import UnreadableDiff, diff_in
 from ..core.errors import LogError, UsageError
 from ..files import json_lines, parse_json, replacing, shown
 
@@ -124,6 +124,6 @@ def _why_not(record: Mapping[str, Any]) -> str:
         return "no verified answer"
     try:
         diff_in(str(record["answer"]))
-    except Unreadable:
+    except UnreadableDiff:
         return "an answer that is no diff"
     return ""

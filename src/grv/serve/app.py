@@ -27,7 +27,7 @@ from .completions.streaming import EventStream, answer, as_json, event, progress
 from .door import Door, OpenRequests, parse_body, read_body
 from .errors import ApiError
 from .events import Events
-from .guard import ClientLeft, Guard, client_of
+from .guard import ClientLeft, RequestGuard, client_of
 from .metrics import Metrics
 from .profiles import Profile
 from .searches import RunningSearch, Searches
@@ -89,7 +89,7 @@ class Application:
             Route("/health", self._health, methods=["GET"]),
             *pages,
         ]
-        self._guard = Guard(routes, door, events, searches.failure)
+        self._guard = RequestGuard(routes, door, events, searches.failure)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""

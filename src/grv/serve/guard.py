@@ -26,7 +26,7 @@ class ClientLeft(Exception):
     """The client has closed the connection, so the response has no reader."""
 
 
-class Guard:
+class RequestGuard:
     """Admits requests and routes them. It is an ASGI application.
 
     Two fields are added to a request's scope: `grv`, what its event tells besides, and `held`, a

@@ -13,7 +13,7 @@ from typing import Any
 from ...core.errors import UsageError
 from ...files import shown
 from ..protocols import Problem
-from ..verifiers.repo.diffs import Unreadable, read
+from ..verifiers.repo.diffs import UnreadableDiff, read
 from .prompts import filled
 from .records import Converted, NotConverted, Record, Wanted, kept
 
@@ -89,7 +89,7 @@ def _patch(test_patch: str) -> dict[str, Any]:
         return {}
     try:
         changes = read(test_patch).changes
-    except Unreadable as exc:
+    except UnreadableDiff as exc:
         raise NotConverted(f"a test_patch that cannot be read: {exc}") from None
     paths = [path for change in changes for path in (change.old, change.new) if path is not None]
     return {"test_patch": test_patch, "protect": list(dict.fromkeys(paths))}

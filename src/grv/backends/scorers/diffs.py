@@ -14,7 +14,7 @@ from ...core.errors import UsageError
 from ...text import checksum
 from ..protocols import Draft, Problem, Score
 from ..verifiers.programs.syntax import LARGEST, parser_lock
-from ..verifiers.repo.diffs import FileChange, Unreadable, read
+from ..verifiers.repo.diffs import FileChange, UnreadableDiff, read
 from ..verifiers.repo.protection import Protection
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class DiffScorer:
     def _of_text(self, text: str) -> Score:
         try:
             changes = read(text).changes
-        except (Unreadable, UnicodeEncodeError) as exc:
+        except (UnreadableDiff, UnicodeEncodeError) as exc:
             return Score(None, reason=str(exc))
         match self.measure:
             case "size":
@@ -81,7 +81,7 @@ class DiffScorer:
         for draft in drafts:
             try:
                 changes = check.changes(draft.text)
-            except Unreadable as exc:
+            except UnreadableDiff as exc:
                 scores.append(Score(0.0, reason=str(exc)))
                 continue
             is_good = self.measure == "applies" or _compiles(changes)

@@ -76,7 +76,7 @@ class Bias:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class PanelMember:
     """The errors of one model of a panel alone."""
 
     model: str
@@ -84,7 +84,7 @@ class Member:
     false_fail: Rate
 
     @classmethod
-    def of(cls, data: object) -> Member:
+    def of(cls, data: object) -> PanelMember:
         """The member in a file; a UsageError names what is wrong."""
         if not isinstance(data, Mapping) or not isinstance(data.get("model"), str):
             raise UsageError("members must be records with a model")
@@ -153,7 +153,7 @@ class Calibration:
     persistent: float | None
     length_bias: float | None = None
     position_bias: Bias | None = None
-    members: tuple[Member, ...] = ()
+    members: tuple[PanelMember, ...] = ()
 
     @property
     def errors(self) -> Errors:
@@ -212,7 +212,7 @@ class Calibration:
             numbers["persistent"],
             numbers["length_bias"],
             None if position is None else Bias.of(position, "position_bias"),
-            tuple(map(Member.of, members)),
+            tuple(map(PanelMember.of, members)),
         )
 
     @classmethod

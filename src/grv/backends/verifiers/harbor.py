@@ -37,7 +37,7 @@ from .command import process_folder
 from .programs.findings import clean
 from .repo.changes import Changes, NewFile, apply
 from .repo.containers import RUNTIMES, check_image, ending_option, engine_of, why_not
-from .repo.diffs import Unreadable, read
+from .repo.diffs import UnreadableDiff, read
 from .repo.workspace import write
 from .worker_pair import WorkerPair
 
@@ -97,7 +97,7 @@ class HarborCheck(WholeTextCheck):
         """Why a candidate fails before any test runs: it is no diff."""
         try:
             read(text)
-        except (Unreadable, UnicodeEncodeError) as exc:
+        except (UnreadableDiff, UnicodeEncodeError) as exc:
             return f"does not apply: {exc}"
         return None
 
@@ -127,7 +127,7 @@ class HarborCheck(WholeTextCheck):
         with _unchanged(self.settings, tests) as base:
             try:
                 changes = apply(read(text), FolderFiles(base.folder))
-            except (Unreadable, UnicodeEncodeError) as exc:
+            except (UnreadableDiff, UnicodeEncodeError) as exc:
                 return Finding(Verdict.FAILED, f"does not apply: {exc}")
             outcome = tests.run(base.folder, changes)
             wrote = base.wrote

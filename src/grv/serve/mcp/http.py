@@ -19,7 +19,7 @@ from ..clients import Client, Clients
 from ..door import Door, OpenRequests, host_of, netloc_of, parse_body, read_body
 from ..errors import ApiError
 from ..events import Events
-from ..guard import Guard, client_of
+from ..guard import RequestGuard, client_of
 from ..searches import Searches
 from .protocol import Context, protocol_server
 from .tools import Tools
@@ -71,7 +71,7 @@ class McpApplication:
             Route("/health", self._health, methods=["GET"]),
             Route(PATH, self._answer, methods=["GET", "POST", "DELETE"]),
         ]
-        self._guard = Guard(routes, door, events, self._searches.failure)
+        self._guard = RequestGuard(routes, door, events, self._searches.failure)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""

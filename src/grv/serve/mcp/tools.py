@@ -67,7 +67,7 @@ class AttemptCall:
     deadline: float
 
 
-class Attempts(Protocol):
+class AttemptRunner(Protocol):
     """Has agents work on the server's repository, which the operator named."""
 
     @property
@@ -231,7 +231,7 @@ class Tools:
     total: float = math.inf
     longest: int = 4 << 20
     known: bool = False
-    attempts: Attempts | None = None
+    attempts: AttemptRunner | None = None
     version: str = ""
     _threads: anyio.CapacityLimiter = field(
         init=False, default_factory=lambda: anyio.CapacityLimiter(_THREADS)
@@ -363,7 +363,7 @@ class Tools:
             text_of(request, solution, detailed=not self.known)
 
     async def _attempt(
-        self, attempts: Attempts, given: Mapping[str, Any], report: Report
+        self, attempts: AttemptRunner, given: Mapping[str, Any], report: Report
     ) -> dict[str, Any]:
         only(given, "", _ATTEMPT)
         task = given.get("task")

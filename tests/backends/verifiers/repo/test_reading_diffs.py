@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from grv.backends.verifiers.repo.changes import Changes, NewFile, apply, check_path
 from grv.backends.verifiers.repo.control import rewritten
-from grv.backends.verifiers.repo.diffs import Unreadable, diff_in, read
+from grv.backends.verifiers.repo.diffs import UnreadableDiff, diff_in, read
 from grv.backends.verifiers.repo.protection import Protection
 from support.examples import examples
 from support.repositories import diff, git, make_repository
@@ -84,7 +84,7 @@ def test_what_git_refuses_is_refused_or_gives_the_same(
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
     try:
         ours = applied(text, {"f": other})["f"]
-    except Unreadable:
+    except UnreadableDiff:
         return
     if done.returncode == 0:
         assert ours == (folder / "f").read_text()
@@ -96,7 +96,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     for given_text in (text, f"--- a/f\n+++ b/f\n@@ -1 +1 @@\n{text}", f"diff --git {text}"):
         try:
             applied(given_text, {"f": "x\n"})
-        except (Unreadable, UnicodeEncodeError):
+        except (UnreadableDiff, UnicodeEncodeError):
             continue
 
 
@@ -168,7 +168,7 @@ def test_what_diffs_can_say(
     ],
 )
 def test_what_does_not_fit_is_refused(text: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableDiff):
         applied(text, {"f": "p\nq\n1\np\nq\n" if "p\n-q" in text else "p\nq\n"} | {"x": "1"})
 
 
@@ -176,7 +176,7 @@ def test_what_does_not_fit_is_refused(text: str) -> None:
     "path", ["", "/a", "a/../b", "..", "a//b", "./a", "a\\b", "a\0b", ".git/x", "x/.GIT./y", "a\nb"]
 )
 def test_paths_that_leave_the_tree_are_refused(path: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableDiff):
         check_path(path)
 
 
@@ -184,7 +184,7 @@ def test_the_diff_in_an_answer_is_what_can_be_applied() -> None:
     text = diff({"f": "y\n"}, {"f": "x\n"})
     assert diff_in(f"Done.\n\n```patch\n{text}```\n") == text
     assert diff_in(text) == text
-    with pytest.raises(Unreadable):
+    with pytest.raises(UnreadableDiff):
         diff_in("nothing")
 
 
@@ -293,7 +293,7 @@ def test_links_submodules_and_odd_names_of_a_commit(tmp_path: Path) -> None:
         assert workspace.files.file("ä ö.txt").content == b"x"
         for path in ("link/passwd", "link", "module/x"):
             text = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
-            with pytest.raises(Unreadable):
+            with pytest.raises(UnreadableDiff):
                 apply(read(text), workspace.files)
         changes = Changes({"README.md": NewFile(b"new\n"), "a/b.txt": NewFile(b"y")})
         with workspace.copy(changes, writable=False) as copy:

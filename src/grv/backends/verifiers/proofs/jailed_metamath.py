@@ -226,7 +226,7 @@ def _pair(one: str, other: str) -> tuple[str, str]:
     return (one, other) if one < other else (other, one)
 
 
-class MetamathProof:
+class ProofRun:
     """The proof of one assertion, run on a stack."""
 
     def __init__(self, database: MetamathDatabase, goal: Assertion) -> None:
@@ -376,7 +376,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         database.read(before)
         goal = database.assertion("$p", tuple(formula.split()))
         _check_goal(database, label, goal)
-        proof = MetamathProof(database, goal)
+        proof = ProofRun(database, goal)
         proof.verify(request["proof"].split())
         axioms = axioms_of(database, proof.used)
     except TheoryError as error:

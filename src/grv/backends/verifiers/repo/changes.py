@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ....text import checksum
-from .diffs import FileChange, Hunk, ReadCandidate, Unreadable
+from .diffs import FileChange, Hunk, ReadCandidate, UnreadableDiff
 
 _LARGEST = 32 << 20  # bytes of one file
 _MOST_FILES = 5_000
@@ -72,16 +72,16 @@ def apply(candidate: ReadCandidate, files: Files) -> Changes:
     """The files after a candidate's changes.
 
     Raises:
-        Unreadable: a change does not fit, or leaves the tree.
+        UnreadableDiff: a change does not fit, or leaves the tree.
     """
     if len(candidate.changes) > _MOST_FILES:
-        raise Unreadable(f"it changes more than {_MOST_FILES:,} files")
+        raise UnreadableDiff(f"it changes more than {_MOST_FILES:,} files")
     state = _State(files)
     for change in candidate.changes:
         state.apply(change)
     changed = {path: file for path, file in state.changed.items() if not state.is_same(path, file)}
     if not changed:
-        raise Unreadable("it changes nothing")
+        raise UnreadableDiff("it changes nothing")
     return Changes(changed, candidate.form)
 
 
@@ -115,12 +115,12 @@ class _State:
         content = _patched(before.content, change.hunks, change.old)
         if change.new is None:
             if content:
-                raise Unreadable(f"it removes {change.old}, and not all of its lines")
+                raise UnreadableDiff(f"it removes {change.old}, and not all of its lines")
             self.changed[change.old] = None
             return
         if change.new != change.old:
             if self._there(change.new) is not None:
-                raise Unreadable(f"{change.new} is already there")
+                raise UnreadableDiff(f"{change.new} is already there")
             self._check_place(change.new)
             if not change.keeps_old:
                 self.changed[change.old] = None
@@ -128,7 +128,7 @@ class _State:
 
     def _create(self, path: str, change: FileChange) -> None:
         if self._there(path) is not None:
-            raise Unreadable(f"{path} is already there")
+            raise UnreadableDiff(f"{path} is already there")
         self._check_place(path)
         content = b"".join(line for hunk in change.hunks for line in hunk.new)
         self.changed[path] = NewFile(content, change.mode or 0o644)
@@ -140,13 +140,13 @@ class _State:
         if kind == "file":
             return self._files.file(path)
         if kind:
-            raise Unreadable(f"{path} is a {kind}")
+            raise UnreadableDiff(f"{path} is a {kind}")
         return None
 
     def _existing(self, path: str) -> NewFile:
         there = self._there(path)
         if there is None:
-            raise Unreadable(f"there is no {path}")
+            raise UnreadableDiff(f"there is no {path}")
         return there
 
     def _check_place(self, path: str) -> None:
@@ -159,9 +159,9 @@ class _State:
                 continue
             kind = "file" if is_file else self._files.kind(above)
             if kind not in ("", "folder"):
-                raise Unreadable(f"{above} is a {kind}")
+                raise UnreadableDiff(f"{above} is a {kind}")
         if any(other.startswith(f"{path}/") and self.changed[other] for other in self.changed):
-            raise Unreadable(f"{path} is a folder")
+            raise UnreadableDiff(f"{path} is a folder")
 
 
 def check_path(path: str) -> None:
@@ -169,13 +169,13 @@ def check_path(path: str) -> None:
     parts = path.split("/")
     outside = path.startswith("/") or any(part in ("", ".", "..") for part in parts)
     if outside or "\\" in path or any(ord(letter) < 32 or ord(letter) == 127 for letter in path):
-        raise Unreadable(f"{path[:100]!r} is no path below the repository")
+        raise UnreadableDiff(f"{path[:100]!r} is no path below the repository")
     if len(path) > _LONGEST_PATH or any(
         len(p.encode("utf-8", "replace")) > _LONGEST_NAME for p in parts
     ):
-        raise Unreadable(f"a path is longer than {_LONGEST_PATH} characters")
+        raise UnreadableDiff(f"a path is longer than {_LONGEST_PATH} characters")
     if any(part.rstrip(" .").lower() in _GIT_NAMES for part in parts):
-        raise Unreadable(f"{path[:100]} belongs to git")
+        raise UnreadableDiff(f"{path[:100]} belongs to git")
 
 
 def _patched(content: bytes, hunks: tuple[Hunk, ...], path: str) -> bytes:
@@ -192,13 +192,13 @@ def _patched(content: bytes, hunks: tuple[Hunk, ...], path: str) -> bytes:
         wanted = hunk.start - 1 if hunk.old else hunk.start
         place = _place(lines, hunk.old, wanted + moved, done)
         if place is None:
-            raise Unreadable(f"hunk {number} of {path} does not fit")
+            raise UnreadableDiff(f"hunk {number} of {path} does not fit")
         lines[place : place + len(hunk.old)] = hunk.new
         moved = place - wanted + len(hunk.new) - len(hunk.old)
         done = place + len(hunk.new)
     joined = b"".join(lines)
     if len(joined) > _LARGEST:
-        raise Unreadable(f"{path} is larger than {_LARGEST >> 20} MB")
+        raise UnreadableDiff(f"{path} is larger than {_LARGEST >> 20} MB")
     return joined
 
 

@@ -32,7 +32,7 @@ from ..worker_pair import WorkerPair
 from . import control
 from .changes import Changes, NewFile, apply
 from .containers import Container, check_image
-from .diffs import Unreadable, read
+from .diffs import UnreadableDiff, read
 from .git import Repository
 from .jailed import Ran, run_in_jail
 from .protection import Protection, test_file
@@ -161,10 +161,10 @@ class RepoCheck(WholeTextCheck):
         return changes if isinstance(changes, str) else None
 
     def changes(self, text: str) -> Changes:
-        """The files that a candidate makes. Raises Unreadable if it cannot be applied."""
+        """The files that a candidate makes. Raises UnreadableDiff if it cannot be applied."""
         changes = self._changes(text)
         if isinstance(changes, str):
-            raise Unreadable(changes)
+            raise UnreadableDiff(changes)
         return changes
 
     def _read(self, text: str) -> Changes | str:
@@ -172,7 +172,7 @@ class RepoCheck(WholeTextCheck):
         with self._workspace() as workspace:
             try:
                 changes = apply(read(text), workspace.files)
-            except Unreadable as exc:
+            except UnreadableDiff as exc:
                 return f"does not apply: {exc}"
             except UnicodeEncodeError:
                 return "does not apply: it has characters that no file can have"
@@ -208,7 +208,7 @@ class RepoCheck(WholeTextCheck):
                 finding = trial.finding(changes)
             except (_NotJudged, NotInstalled) as exc:
                 finding = Finding(Verdict.BROKEN, str(exc))
-            except Unreadable as exc:  # it does not fit what the setup has made
+            except UnreadableDiff as exc:  # it does not fit what the setup has made
                 finding = failed(f"does not apply: {exc}")
             if not workspace.is_unchanged():
                 workspace.ready = workspace.folder / "changed"  # so it is made anew

@@ -2,7 +2,7 @@
 
 A diff is read as `git apply` reads it: the counts of a hunk must be right, its lines must be in the
 file. So what was verified is what a user gets who applies the same text. Nothing is guessed; what
-cannot be read is `Unreadable`, with the reason.
+cannot be read is `UnreadableDiff`, with the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REGULAR = {"100644": 0o644, "100755": 0o755}
 _ESCAPES = {"n": 10, "t": 9, "r": 13, "a": 7, "b": 8, "f": 12, "v": 11, '"': 34, "\\": 92}
 
 
-class Unreadable(Exception):
+class UnreadableDiff(Exception):
     """Why a candidate cannot be read or applied. A candidate that cannot be has failed."""
 
 
@@ -75,21 +75,21 @@ def read(text: str) -> ReadCandidate:
     """The changes in a candidate's text.
 
     Raises:
-        Unreadable: there are none, or they cannot be read.
+        UnreadableDiff: there are none, or they cannot be read.
     """
     if len(text) > LARGEST:
-        raise Unreadable(f"it has more than {LARGEST:,} characters")
+        raise UnreadableDiff(f"it has more than {LARGEST:,} characters")
     blocks = list(_fenced(text))
     if (given := _diff(text, blocks)) is not None:
         return ReadCandidate(_changes(given[0]), given[1])
     if any(not block.is_closed for block in blocks):
-        raise Unreadable("a fence is not closed")
+        raise UnreadableDiff("a fence is not closed")
     files = tuple(change for block in blocks for change in _whole_file(block))
     if not files:
-        raise Unreadable("it has no diff, and no fence that names a file")
+        raise UnreadableDiff("it has no diff, and no fence that names a file")
     names = [change.new for change in files]
     if len(set(names)) < len(names):
-        raise Unreadable("it has a file twice")
+        raise UnreadableDiff("it has a file twice")
     return ReadCandidate(files, "whole files")
 
 
@@ -97,11 +97,11 @@ def diff_in(text: str) -> str:
     """The diff in a candidate's text, without what stands around its fence.
 
     Raises:
-        Unreadable: there is none.
+        UnreadableDiff: there is none.
     """
     given = _diff(text, list(_fenced(text)))
     if given is None:
-        raise Unreadable("it has no diff")
+        raise UnreadableDiff("it has no diff")
     return given[0]
 
 
@@ -194,11 +194,11 @@ def _changes(text: str) -> tuple[FileChange, ...]:
         elif _is_plain_header(reader):
             found.append(_plain_file(reader))
         elif _HUNK.match(reader.current):
-            raise Unreadable("a hunk has no file")
+            raise UnreadableDiff("a hunk has no file")
         else:
             reader.index += 1
     if not found:
-        raise Unreadable("its diff changes no file")
+        raise UnreadableDiff("its diff changes no file")
     return tuple(found)
 
 
@@ -239,7 +239,7 @@ def _unquoted(text: str) -> str:
     """A name that git wrote in quotation marks."""
     match = re.match(r'"((?:[^"\\]|\\.)*)"', text)
     if match is None:
-        raise Unreadable(f"a file name cannot be read: {text[:80]}")
+        raise UnreadableDiff(f"a file name cannot be read: {text[:80]}")
     found = bytearray()
     for part in re.finditer(r"\\([0-7]{3})|\\(.)|([^\\]+)", match[1]):
         octal, letter, plain = part.groups()
@@ -247,7 +247,7 @@ def _unquoted(text: str) -> str:
             found.append(int(octal, 8) & 0xFF)
         elif letter is not None:
             if letter not in _ESCAPES:
-                raise Unreadable(f"a file name cannot be read: {text[:80]}")
+                raise UnreadableDiff(f"a file name cannot be read: {text[:80]}")
             found.append(_ESCAPES[letter])
         else:
             found += plain.encode("utf-8", "surrogateescape")
@@ -276,20 +276,20 @@ def _git_file(reader: _Lines) -> FileChange:
         if not reader.lines[reader.index + 1 : reader.index + 2] or not reader.lines[
             reader.index + 1
         ].startswith("+++ "):
-            raise Unreadable("a line --- has no line +++ behind it")
+            raise UnreadableDiff("a line --- has no line +++ behind it")
         old, new = _names(reader)
         if (old is None and not header.is_new) or (new is None and not header.is_removed):
-            raise Unreadable("the header of a file contradicts its names")
+            raise UnreadableDiff("the header of a file contradicts its names")
         for named, said in ((old, header.old), (new, header.new)):
             if named is not None and said is not None and named != said:
-                raise Unreadable(f"one file has two names: {said} and {named}")
+                raise UnreadableDiff(f"one file has two names: {said} and {named}")
         header.old = old if old is not None else header.old
         header.new = new if new is not None else header.new
         hunks = _hunks(reader)
     old = header.source if header.source is not None else header.old
     new = header.target if header.target is not None else header.new
     if old is None or new is None:
-        raise Unreadable("a file has no name")
+        raise UnreadableDiff("a file has no name")
     change = FileChange(old, new, hunks, None, header.mode, header.copies)
     if header.is_new:
         change = replace(change, old=None)
@@ -322,9 +322,9 @@ def _header(reader: _Lines) -> _Header:
                 header.target = _plain_name(line.partition(" to ")[2])
             case _ if line.startswith(("index ", "similarity index ", "dissimilarity index ")):
                 if re.search(r" (?:120000|160000)$", line):
-                    raise Unreadable("it changes a symbolic link or a submodule")
+                    raise UnreadableDiff("it changes a symbolic link or a submodule")
             case _ if line.startswith(("GIT binary patch", "Binary files ")):
-                raise Unreadable("it has a binary file")
+                raise UnreadableDiff("it has a binary file")
             case _:
                 return header
         reader.index += 1
@@ -338,7 +338,7 @@ def _plain_name(text: str) -> str:
 def _mode(value: str) -> int:
     if value not in _REGULAR:
         kinds = {"120000": "a symbolic link", "160000": "a submodule"}
-        raise Unreadable(f"it makes {kinds.get(value, f'a file of mode {value[:10]}')}")
+        raise UnreadableDiff(f"it makes {kinds.get(value, f'a file of mode {value[:10]}')}")
     return _REGULAR[value]
 
 
@@ -347,7 +347,7 @@ def _names_of_both(text: str) -> tuple[str | None, str | None]:
     if text.startswith('"'):
         first = re.match(r'"(?:[^"\\]|\\.)*"', text)
         if first is None:
-            raise Unreadable(f"a file name cannot be read: {text[:80]}")
+            raise UnreadableDiff(f"a file name cannot be read: {text[:80]}")
         rest = text[first.end() :].strip()
         return _without_prefixes(_unquoted(text), _plain_name(rest))
     middle = len(text) // 2
@@ -360,11 +360,11 @@ def _names_of_both(text: str) -> tuple[str | None, str | None]:
 
 def _checked(change: FileChange) -> FileChange:
     if change.old is None and change.new is None:
-        raise Unreadable("a file is neither there before nor after")
+        raise UnreadableDiff("a file is neither there before nor after")
     if change.old is None and any(hunk.old for hunk in change.hunks):
-        raise Unreadable(f"it makes {change.new}, and removes lines from it")
+        raise UnreadableDiff(f"it makes {change.new}, and removes lines from it")
     if change.new is None and any(hunk.new for hunk in change.hunks):
-        raise Unreadable(f"it removes {change.old}, and keeps lines of it")
+        raise UnreadableDiff(f"it removes {change.old}, and keeps lines of it")
     return change
 
 
@@ -374,9 +374,9 @@ def _hunks(reader: _Lines) -> tuple[Hunk, ...]:
         reader.index += 1
         found.append(_hunk(reader, header))
     if not found:
-        raise Unreadable("a file has names and no hunk")
+        raise UnreadableDiff("a file has names and no hunk")
     if reader.starts("+", "-") and not reader.starts("--- ", "-- ") and reader.current != "--":
-        raise Unreadable("a hunk has more lines than its header says")
+        raise UnreadableDiff("a hunk has more lines than its header says")
     return tuple(found)
 
 
@@ -388,7 +388,7 @@ def _hunk(reader: _Lines, header: re.Match[str]) -> Hunk:
     changed = 0
     while len(old) < before or len(new) < after or reader.starts("\\"):
         if reader.at_end:
-            raise Unreadable("a hunk is cut off, or its header counts wrong")
+            raise UnreadableDiff("a hunk is cut off, or its header counts wrong")
         line = reader.current
         reader.index += 1
         content = _bytes(line[1:] + "\n")
@@ -405,10 +405,10 @@ def _hunk(reader: _Lines, header: re.Match[str]) -> Hunk:
                 sides = []
                 continue
             case _:
-                raise Unreadable("a hunk is cut off, or its header counts wrong")
+                raise UnreadableDiff("a hunk is cut off, or its header counts wrong")
         changed += len(sides) == 1
         for side in sides:
             side.append(content)
         if len(old) > before or len(new) > after:
-            raise Unreadable("a hunk is cut off, or its header counts wrong")
+            raise UnreadableDiff("a hunk is cut off, or its header counts wrong")
     return Hunk(start, tuple(old), tuple(new), changed)

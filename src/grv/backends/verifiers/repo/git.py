@@ -51,7 +51,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """A file of a commit: its mode, as git writes it, and the name of its content."""
 
     mode: str
@@ -93,14 +93,14 @@ class Repository:
         found = self._ask("rev-parse", "--git-common-dir").rstrip("\n")
         return (self.folder / found).resolve()
 
-    def entries(self, commit: str) -> dict[str, Entry]:
+    def entries(self, commit: str) -> dict[str, TreeEntry]:
         """The files of a commit by path."""
         listing = self._run("ls-tree", "-r", "-z", "--full-tree", commit)
-        found: dict[str, Entry] = {}
+        found: dict[str, TreeEntry] = {}
         for line in listing.split(b"\0")[:-1]:
             about, _, path = line.partition(b"\t")
             mode, _, blob = about.decode().split()
-            found[path.decode("utf-8", "surrogateescape")] = Entry(mode, blob)
+            found[path.decode("utf-8", "surrogateescape")] = TreeEntry(mode, blob)
             if len(found) > _MOST_ENTRIES:
                 raise UsageError(f"the commit has more than {_MOST_ENTRIES:,} files")
         return found

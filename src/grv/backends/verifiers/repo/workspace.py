@@ -23,8 +23,8 @@ from ....core.errors import UsageError
 from ...sandbox import scratch
 from ..command import process_folder
 from .changes import Changes, NewFile, apply
-from .diffs import Unreadable, read
-from .git import Entry, Repository
+from .diffs import UnreadableDiff, read
+from .git import Repository, TreeEntry
 
 _KEPT = 4  # commits on disk that nobody uses
 _CLONE = 0x40049409  # FICLONE: a copy that shares its blocks until one of the two is written
@@ -36,7 +36,7 @@ Stamp = tuple[int, int, int, int]
 class CommitFiles:
     """The files of a commit, for `apply`: what git has stored, whatever was set up since."""
 
-    def __init__(self, entries: dict[str, Entry], folder: Path) -> None:
+    def __init__(self, entries: dict[str, TreeEntry], folder: Path) -> None:
         self._entries = entries
         self._folder = folder
         self._folders = {
@@ -89,7 +89,7 @@ class Workspace:
         if test_patch:
             try:
                 _add_tests(test_patch, entries, self.pristine)
-            except Unreadable as exc:
+            except UnreadableDiff as exc:
                 raise UsageError(f"test_patch does not apply: {exc}") from None
         self.files = CommitFiles(entries, self.pristine)
         self._stamps = stamps(self.ready)
@@ -135,7 +135,7 @@ class Workspace:
         remove(self.folder)
 
 
-def _write_commit(repository: Repository, entries: dict[str, Entry], target: Path) -> None:
+def _write_commit(repository: Repository, entries: dict[str, TreeEntry], target: Path) -> None:
     written = [(path, entry) for path, entry in entries.items() if entry.mode != "160000"]
     contents = repository.contents(entry.blob for _, entry in written)
     made: set[str] = set()
@@ -157,14 +157,14 @@ def _write_commit(repository: Repository, entries: dict[str, Entry], target: Pat
             file.write(content)
 
 
-def _add_tests(test_patch: str, entries: dict[str, Entry], folder: Path) -> None:
+def _add_tests(test_patch: str, entries: dict[str, TreeEntry], folder: Path) -> None:
     changes = apply(read(test_patch), CommitFiles(entries, folder))
     for path, file in changes.files.items():
         write(folder, path, file)
         if file is None:
             del entries[path]
         else:
-            entries[path] = Entry("100755" if file.mode == 0o755 else "100644", file.digest)
+            entries[path] = TreeEntry("100755" if file.mode == 0o755 else "100644", file.digest)
 
 
 def write(target: Path, path: str, file: NewFile | None, *, writable: bool = False) -> None:
@@ -173,11 +173,11 @@ def write(target: Path, path: str, file: NewFile | None, *, writable: bool = Fal
     for part in path.split("/")[:-1]:
         place = place / part
         if place.is_symlink() or (place.exists() and not place.is_dir()):
-            raise Unreadable(f"{path} is below something that is no folder")
+            raise UnreadableDiff(f"{path} is below something that is no folder")
     where = target / path
     if where.is_dir() and not where.is_symlink():
         if file is None or any(where.iterdir()):
-            raise Unreadable(f"{path} is a folder")
+            raise UnreadableDiff(f"{path} is a folder")
         where.rmdir()
     if where.is_symlink() or where.exists():
         where.unlink()
