@@ -42,7 +42,7 @@ def git(folder: Path, *arguments: str) -> None:
 
 
 def make_repository(folder: Path, files: int) -> None:
-    """A repository with so many files of 4 kB, a function and its test."""
+    """A repository with this number of files of 4 kB, a function and its test."""
     content = {"shop/__init__.py": "", "shop/half.py": CODE, "tests/test_half.py": TEST}
     for number in range(files):
         content[f"shop/part{number % 50}/module{number}.py"] = f"VALUE = {number:08d}\n" * 240

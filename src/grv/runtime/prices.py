@@ -327,7 +327,7 @@ class Meter:
         return self._highest("rescore", read, scoring.answer_tokens)
 
     def highest_of_model(self, prompt: int, completion: int) -> float | None:
-        """The most that this meter's own model charges for a request of so many bytes."""
+        """The most that this meter's own model charges for a request of this size, in bytes."""
         amounts = [
             self.of_model(
                 Usage(
@@ -343,7 +343,7 @@ class Meter:
         return max((dollars for dollars in amounts if dollars is not None), default=None)
 
     def usual_of_model(self, prompt: int, completion: int) -> float | None:
-        """What this meter's own model charges for a usual request of so many bytes."""
+        """What this meter's own model charges for a usual request of this size, in bytes."""
         return self.of_model(Usage(max(1, prompt // _LETTERS_PER_TOKEN), completion))
 
     def _highest(self, call: Call, prompt: int, completion: int) -> float | None:

@@ -97,7 +97,7 @@ class AgentContainer:
         return [self.engine, "run", *options, self.image, *command]
 
     def mark(self, folder: Path) -> None:
-        """Note in a run folder that it has a container, so that whoever removes it ends that."""
+        """Note in a run folder that it has a container, which must end with the folder."""
         (folder / _MARK).write_text(self.engine, encoding="ascii")
 
 

@@ -124,7 +124,7 @@ class WholeTextCheck(abc.ABC):
         return self
 
     def dollars(self, price: RequestPrice, answer: int) -> float | None:
-        """What one call costs besides this machine, if the answer has so many bytes in a request.
+        """What one call costs besides this machine, given the bytes of the answer in a request.
 
         None if that is unknown.
         """

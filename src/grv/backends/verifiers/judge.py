@@ -226,7 +226,7 @@ class JudgeCheck(TextCheck):
         return made
 
     def dollars(self, price: RequestPrice, answer: int) -> float | None:
-        """What asking all models costs, if the answer has so many bytes in a request."""
+        """What asking all models costs, given the bytes of the answer in a request."""
         own = len(self.record("").encode()) + max(map(len, INSTRUCTIONS))
         amounts = [price(model, self.url, own + answer) for model in self.models]
         known = [amount for amount in amounts if amount is not None]

@@ -9,7 +9,7 @@ from ..protocols import Usage
 
 # The dollars of a call to a model at an address (None is the provider's own); None if unknown.
 CallPrice = Callable[[str, str | None, Usage], float | None]
-# The same for a request of so many bytes, before it is made.
+# The same for a request of a given number of bytes, before it is made.
 RequestPrice = Callable[[str, str | None, int], float | None]
 
 

@@ -69,7 +69,7 @@ class Workspace:
         pristine: the folder with exactly that.
         ready: the folder that copies are made of: the same, with what `setup` has added.
         facts: what checks have found out about it, by a name of theirs.
-        lock: held by whoever sets it up or finds out such a fact.
+        lock: held while it is set up, or while such a fact is found out.
 
     Args:
         repository: where the commit is.
