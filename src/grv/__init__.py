@@ -35,6 +35,7 @@ Everything else has one door:
     grv.ledger      the record of everything paid for: open_ledger
     grv.core        what limits and costs are made of: Pace, Cascade, Measured; bills and outcomes
     grv.logs, grv.comparing, grv.learning, grv.report, grv.serve, grv.theory
+    grv.adapters    other frameworks, a module for each: grv.adapters.inspect_ai, ...
     grv.testing     worlds, fakes and contracts for your own policies and backends
 
 Names that need numpy or an event loop are loaded at first use, so that `import grv` stays light.
