@@ -43,7 +43,8 @@ def say(*actions):
 """
 _BUFFERS = """
 int main() {
-    static char block[1 << 16]; int pair[2];
+    static char block[1 << 16]; int pair[2]; int done[2];
+    if (pipe(done)) return 1;
     for (int child = 0; child < 20; child++) {
         if (fork()) continue;
         while (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0)
@@ -51,9 +52,10 @@ int main() {
                 fcntl(pair[side], F_SETFL, O_NONBLOCK);
                 while (write(pair[side], block, sizeof block) > 0) { }
             }
+        write(done[1], block, 1);
         sleep(60);
     }
-    sleep(1);
+    for (int child = 0; child < 20; child++) read(done[0], block, 1);
     say(1);
 }
 """
