@@ -9,6 +9,7 @@ import json
 import pickle
 import pkgutil
 import zlib
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -40,8 +41,11 @@ def build(folder: Path, url: str) -> None:
     Loads everything that commands load, so that forks need not.
     """
     for module in pkgutil.walk_packages(grv.__path__, "grv."):
-        if not module.name.endswith(("__main__", "math_worker")):
-            importlib.import_module(module.name)
+        if module.name.endswith(("__main__", "math_worker")):
+            continue
+        if module.name.startswith("grv.serve.mcp") and not find_spec("mcp"):
+            continue  # an extra that old libraries do not go with
+        importlib.import_module(module.name)
     _logs(folder)
     _problems(folder)
     _datasets(folder)
