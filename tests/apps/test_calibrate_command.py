@@ -118,10 +118,14 @@ def test_a_bad_judge_is_called_bad() -> None:
     assert Calibration.read("calibration.json").false_pass.mean == 1.0
 
 
+# Every twentieth call on right candidates errs, and every twentieth on wrong ones.
 FLAKY = """#!{python}
-import random, sys
+import os, sys
 right = sys.stdin.read().startswith("right")
-sys.exit(0 if right != (random.random() < 0.05) else 1)
+calls = os.open(f"{{__file__}}.{{right}}", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+os.write(calls, b".")
+number = os.fstat(calls).st_size
+sys.exit(0 if right != (number % 20 == 7) else 1)
 """
 
 
