@@ -16,6 +16,7 @@ from itertools import cycle, islice
 from pathlib import PurePath
 from typing import Any
 
+from ..backends.problems.verl import OWN
 from ..backends.protocols import JUDGED, Finding, Problem, verified_part
 from ..core.errors import UsageError
 from ..core.values import Verdict
@@ -23,8 +24,6 @@ from ..files import parse_json, write_whole
 from ..ledger.tables import TableLedger
 from ..ledger.view import SearchView
 from ..options import MOST, Family, option
-
-DATA_SOURCE = "grv"  # of rows whose ground truth is a check, as JSON text
 
 
 class ExportFormat(enum.StrEnum):
@@ -247,7 +246,7 @@ def _tasks(texts: ProblemTexts, target: Target) -> Iterator[dict[str, Any]]:
     kind = str(parsed.get("kind", "")) if isinstance(parsed, dict) else ""
     found = {"passes": passes, "failures": failures, "generated": texts.generated}
     yield {
-        "data_source": DATA_SOURCE,
+        "data_source": OWN,
         "prompt": _messages(texts),
         "ability": kind,
         "reward_model": {"style": "rule", "ground_truth": texts.check},
