@@ -21,6 +21,7 @@ from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError, VerifierError
 from grv.core.values import Verdict
 from grv.runtime.rewards import Completion, StepVerifier
+from support.guides import blocks
 
 SUM = {"kind": "math", "answer": "5"}
 DOUBLE = {
@@ -241,3 +242,11 @@ class TestVerifiers:
         completion = [{"role": "assistant", "content": "5"}]
         call = passes(prompt="2 + 3 =", completion=completion, answer="", info={"check": SUM})
         assert asyncio.run(call) == 1.0
+
+
+def test_the_python_of_the_guide_that_needs_no_framework_runs() -> None:
+    alone = [block for block in blocks("training.md") if "trl import G" not in block]
+    plain = [block for block in alone if "verifiers" not in block]
+    assert len(plain) == 2
+    for block in plain:
+        exec(compile(block, "training.md", "exec", dont_inherit=True), {})

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from support.environments import Environment, build_wheel
+from support.guides import blocks
 from support.pythons import Python, make_environment
 
 pytestmark = [pytest.mark.soak, pytest.mark.alone]
@@ -44,6 +45,8 @@ model = LlamaForCausalLM(LlamaConfig(
     num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=64,
     pad_token_id=0, eos_token_id=1, bos_token_id=1,
 ))
+model.save_pretrained("model")
+tokenizer.save_pretrained("model")
 check = {"kind": "text", "contains_any": list("123ae")}
 rows = [{"prompt": f"{n} + 1 =", "check": json.dumps(check)} for n in range(8)]
 ran = []
@@ -174,6 +177,12 @@ def printed(environment: Environment, folder: Path, script: str, *words: str, co
     return json.loads(ran.out.splitlines()[-1])
 
 
+def guide(words: str) -> str:
+    """The block of the guide that has these words."""
+    (block,) = [block for block in blocks("training.md") if words in block]
+    return block
+
+
 def test_trl_trains_two_steps_and_a_killed_step_runs_nothing_twice(
     tmp_path: Path, wheel: Path
 ) -> None:
@@ -192,6 +201,8 @@ def test_trl_trains_two_steps_and_a_killed_step_runs_nothing_twice(
     resumed = printed(made, tmp_path, TRL, str(again))
     assert killed["steps"] == resumed["steps"][:1] == whole["steps"][:1]
     assert sorted(killed["ran"] + resumed["ran"]) == sorted(whole["ran"])
+    shown = guide("trl import GRPO").replace("max_steps=2", "max_steps=2, use_cpu=True")
+    assert printed(made, tmp_path, f"{shown}\nprint(trainer.state.global_step)") == 2
 
 
 def test_verl_calls_compute_score(tmp_path: Path, wheel: Path) -> None:
