@@ -21,6 +21,7 @@ from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError, VerifierError
 from grv.core.values import Verdict
 from grv.runtime.rewards import Completion, StepVerifier
+from support.commands import here
 from support.guides import blocks
 
 SUM = {"kind": "math", "answer": "5"}
@@ -152,6 +153,11 @@ class TestTrl:
         )
         assert found == [1.0, 0.0]
 
+    def test_parts_of_a_message_are_joined_and_a_call_of_a_tool_says_nothing(self) -> None:
+        parts = [{"type": "text", "text": "It is"}, {"type": "text", "text": "\\boxed{5}"}]
+        said = [[{"role": "assistant", "content": content}] for content in (parts, None)]
+        assert self.rewards(trl.reward(SUM), prompts=["", ""], completions=said) == [1.0, 0.0]
+
     def test_checks_of_the_reward_and_of_the_row_must_all_pass(self) -> None:
         found = self.rewards(
             trl.reward(SUM),
@@ -212,6 +218,20 @@ class TestVerl:
         with pytest.raises(UsageError, match="no check follows its rule"):
             verl.compute_scores(["unknown"], ["5"], ["5"])
 
+    def test_rows_of_grv_collect_become_problems_again(self, tmp_path: Path) -> None:
+        row = {
+            "data_source": "grv",
+            "prompt": [{"role": "user", "content": "2 + 3 ="}],
+            "reward_model": {"style": "rule", "ground_truth": json.dumps(SUM)},
+            "extra_info": {"index": "sum", "split": "train"},
+        }
+        file = tmp_path / "tasks.jsonl"
+        file.write_text(json.dumps(row) + "\n")
+        out = tmp_path / "problems.jsonl"
+        ran = here("problems", "verl", file, "--out", out)
+        assert ran.code == 0, ran.err
+        assert json.loads(out.read_text())["check"] == SUM
+
 
 class TestVerifiers:
     def trace(self, text: str) -> SimpleNamespace:
@@ -231,6 +251,11 @@ class TestVerifiers:
         monkeypatch.setattr(StepVerifier, "verify", broken)
         with pytest.raises(VerifierError, match="broken"):
             asyncio.run(verifiers.verified(self.trace("5"), SUM))
+
+    def test_without_rubrics_it_says_what_to_use(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "verifiers", SimpleNamespace())
+        with pytest.raises(UsageError, match="use verified"):
+            verifiers.rubric()
 
     def test_a_rubric_calls_its_reward(self, monkeypatch: pytest.MonkeyPatch) -> None:
         class Rubric:

@@ -15,6 +15,7 @@ has no reward, and a rubric logs it and counts 0.
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,12 +42,9 @@ def rubric(
         deadline: the seconds for one completion.
         verification: how checks are run.
     """
-    try:
-        from verifiers import Rubric
-    except ImportError as error:
-        raise UsageError(
-            "this needs verifiers older than 0.4, which has rubrics; use verified() in a task"
-        ) from error
+    made = getattr(importlib.import_module("verifiers"), "Rubric", None)
+    if made is None:
+        raise UsageError("verifiers has no rubrics since version 0.4: use verified() in a task")
     verifier = StepVerifier(verification, verdicts, deadline)
 
     async def passes(prompt: Any, completion: Any, info: Any = None, **_: Any) -> float:
@@ -58,7 +56,7 @@ def rubric(
             verifier, Completion(text_of(completion), joined(every), prompt_of(prompt))
         )
 
-    return Rubric(funcs=[passes])
+    return made(funcs=[passes])
 
 
 async def verified(trace: Any, check: Check | str, *, verdicts: str | None = None) -> float:

@@ -178,8 +178,8 @@ def text_of(said: object) -> str:
     messages = said if isinstance(said, Sequence) else ()
     for message in reversed(messages):
         if isinstance(message, Mapping) and message.get("role") == "assistant":
-            content = message.get("content")
-            return content if isinstance(content, str) else transcript([{**message, "role": ""}])
+            content = message.get("content") or ""  # a message that only calls tools has none
+            return content if isinstance(content, str) else transcript([message])
     raise UsageError(f"a completion must be a text or messages of an assistant, not {shown(said)}")
 
 
