@@ -205,11 +205,15 @@ def test_every_fence_says_what_it_holds(page: Path) -> None:
     assert len(FENCE.findall(text_of(page))) * 2 == len(opened)
 
 
-# The Python of the guide to serving needs a server: tests/serve/test_guide.py runs it.
+# Pages whose Python needs more than grv, and what runs it.
+ELSEWHERE = {
+    "serve.md": "needs a server; tests/serve/test_guide.py",
+    "training.md": "needs frameworks; tests/adapters",
+}
 PYTHON = [
     page
     for page in PAGES
-    if fences(page, "python") and page.name != "serve.md" and page not in ADDING
+    if fences(page, "python") and page.name not in ELSEWHERE and page not in ADDING
 ]
 
 

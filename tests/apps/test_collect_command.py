@@ -140,7 +140,7 @@ def test_a_sample_is_verified_and_a_failed_problem_is_named(
         assert cli.run(call) == 1
     out, err = capsys.readouterr()
     assert "7 have no label" in out
-    assert "bad is not in the log" in err
+    assert "bad is not in the results" in err
     assert {row["problem"] for row in rows(log)} == {"good"}
     assert sum(row["passed"] is not None for row in rows(log)) == 5
 

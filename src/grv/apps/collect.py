@@ -1,4 +1,4 @@
-"""`grv collect`: a log of generated, scored and verified candidates, live."""
+"""`grv collect`: a log of candidates, or training data with verified answers, live."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ..core.errors import UsageError
+from ..core.values import Costs
 from ..files import check_writable
 from ..options import MOST, option
+from ..parsing import parse_costs
+from ..runtime.training import ExportFormat, Target, judged_path
 from ..text import counted
 from .console import check_outputs, listed, progress, report, say
 from .options.command import command
@@ -68,7 +71,29 @@ def _parse_sample(text: str) -> int | None:
 class CollectOptions(LiveOptions):
     """The options of `grv collect`; with the name of a run, if a job file has several."""
 
-    n: int = option(..., "Candidates per problem.", "-n", metavar="N", least=1, most=MOST)
+    n: int = option(
+        ...,
+        "Candidates per problem; with --passes or --failures, the most.",
+        "-n",
+        metavar="N",
+        least=1,
+        most=MOST,
+    )
+    target: Target = field(default_factory=Target)
+    format: ExportFormat = option(
+        ExportFormat.LOG,
+        "A log for grv compare; or JSON lines for training: sft has prompt and completion, dpo"
+        " prompt, chosen and rejected, as TRL reads them; rlvr has the problems that both pass and"
+        " fail, with their checks, as verl reads them.",
+    )
+    costs: Costs = option(
+        Costs(),
+        "With --passes or --failures: cost of generating one candidate, and of verifying one. It"
+        " decides how many to generate before the best is verified.",
+        metavar="G,V[,F]",
+        parse=parse_costs,
+        shown="1,10",
+    )
     sample: int | None = option(
         None,
         "Verify all candidates, or N of each problem, drawn at random.",
@@ -100,7 +125,13 @@ class CollectOptions(LiveOptions):
     @property
     def collects(self) -> bool:
         """Whether all candidates are labelled for a log, and no verdict decides anything."""
-        return True
+        return self.format is ExportFormat.LOG
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The files that the run writes."""
+        apart = () if self.format is ExportFormat.LOG else (judged_path(self.out),)
+        return (*super().written, *apart)
 
     def asked(self, problem: Problem) -> Problem:
         """A problem as it is asked and labelled."""
@@ -117,16 +148,23 @@ def collect(
     only: tuple[str, ...] = option((), "Only this run of a job file. Repeatable.", metavar="NAME"),
     dry_run: bool = option(False, "Print what the run needs, and stop.", "--dry-run"),
 ) -> None:
-    """Generate and score candidates, verify them, and write a log for grv compare.
+    """Generate and score candidates, verify them, and write a log or training data.
 
     grv writes everything to the ledger before it uses it. If a run stops, the same command
     continues it and does not pay again for results that are recorded. The log is written at the
     end. Equivalent candidates are verified once. Exit code 1: some problems are missing.
 
+    With --passes and --failures it stops at each problem as soon as both are found. It chooses
+    which candidates are verified, and never changes their texts. So the file is no fair sample of
+    what the model writes: use it to train, and a log to measure. Verdicts of checks that err, such
+    as a judge, are not verified: their lines go to a file of their own, OUT.judged.jsonl.
+
     \b
     grv collect problems.jsonl --generator openai:qwen2.5-coder \\
         --base-url http://localhost:8000/v1 -n 64 --out log.parquet
     grv compare log.parquet
+    grv collect problems.jsonl --generator openai:qwen2.5-coder -n 64 --passes 4 --failures 4 \\
+        --format dpo --out pairs.jsonl
     """
     chosen = _chosen(runs, only)
     for run in chosen:
@@ -159,7 +197,15 @@ def _check(run: CollectOptions, job: str | None) -> None:
         raise UsageError("a cascade is for grv solve; collect a log with one of its scores")
     if run.models.alike is not None or run.models.score.startswith("trained:"):
         raise UsageError("--alike and trained scores are for grv solve; collect a log without them")
-    check_ending(run.out)
+    if run.format is ExportFormat.LOG:
+        if run.target.is_set:
+            raise UsageError(
+                "--passes and --failures choose what is verified, so a log would not be a fair"
+                " sample: give --format sft, dpo or rlvr"
+            )
+        check_ending(run.out)
+    else:
+        _check_training(run)
     check_writable(run.out)
     check_outputs(
         run.written,
@@ -169,8 +215,27 @@ def _check(run: CollectOptions, job: str | None) -> None:
     )
 
 
+def _check_training(run: CollectOptions) -> None:
+    """Refuse what cannot be training data."""
+    from ..runtime.training import check_rows_path
+
+    for flag, is_given in (
+        ("--labels published", run.labels is LabelSource.PUBLISHED),
+        ("--verify", run.sample is not None),
+        ("--prices", run.prices is not None),
+    ):
+        if is_given:
+            raise UsageError(f"{flag} is for a log: leave it out with --format {run.format.value}")
+    target = run.target
+    if run.format is ExportFormat.DPO and target.is_set and not (target.passes and target.failures):
+        raise UsageError("--format dpo pairs answers with failures: give --passes and --failures")
+    if run.format is ExportFormat.RLVR and run.verifier is not None:
+        raise UsageError("--format rlvr writes the problems' checks: leave out --verifier")
+    check_rows_path(run.out)
+
+
 def _run(run: CollectOptions) -> bool:
-    """Collect, and write the log; whether every problem is in it."""
+    """Collect, and write the results; whether every problem is in them."""
     from ..runtime.collect import Collection
     from ..runtime.prices import Meter, Prices, model_of
 
@@ -181,27 +246,40 @@ def _run(run: CollectOptions) -> bool:
     check_resources(run)
     with backends_of(run, problems) as backends:
         seed = run.sampling.seed or 0
-        collection = Collection(backends, run.n, run.sample, seed, about=run.about, meter=meter)
+        collection = Collection(
+            backends,
+            run.n,
+            run.sample,
+            seed,
+            run.costs,
+            about=run.about,
+            meter=meter,
+            target=run.target,
+        )
         results = _collect_all(problems, collection, run)
     failed = [each for each in results.values() if each.message]
     elsewhere = [problem.id for problem in problems if problem.id not in results]
     if elsewhere:
         say(
-            f"no log yet: another process collects {listed(elsewhere)}; run the same command again"
-            " when it is done"
+            f"nothing is written yet: another process collects {listed(elsewhere)}; run the same"
+            " command again when it is done"
         )
         return False
     scores = Counter(each.score for each in results.values())
     say(
-        *_write(problems, results, run),
+        *(
+            _write(problems, results, run)
+            if run.format is ExportFormat.LOG
+            else _write_training(problems, results, run, collection)
+        ),
         *_score_lines(scores, run),
         *unprotected_lines(run.verification, problems, run.verifier),
     )
     reasons = Reasons(partial(say, err=True))
     for result in failed:
-        reasons.add(result.problem, "is not in the log", result.message)
+        reasons.add(result.problem, "is not in the results", result.message)
     if len(failed) > 1:
-        say(f"grv: {len(failed)} problems are not in the log; see grv runs list", err=True)
+        say(f"grv: {len(failed)} problems are not in the results; see grv runs list", err=True)
     return not failed
 
 
@@ -298,6 +376,51 @@ def _write(
     return [*lines, f"{run.ledger_path} has what was paid for"]
 
 
+def _write_training(
+    problems: Sequence[Problem],
+    found: Mapping[str, Collected],
+    run: CollectOptions,
+    collection: Collection,
+) -> list[str]:
+    """Write the training data; what is in it, in words."""
+    from ..ledger.opening import open_ledger
+    from ..ledger.view import SearchView
+    from ..runtime.training import ProblemTexts, rows_of, write_rows
+
+    there = [problem for problem in problems if not found[problem.id].message]
+    with closing(open_ledger(run.ledger_path, read_only=True)) as ledger:
+        texts = [
+            ProblemTexts.of(problem, SearchView(ledger.read(collection.search_id(problem))))
+            for problem in there
+        ]
+    rows = write_rows(rows_of(texts, run.format, run.target), run.out)
+    collected = [found[problem.id] for problem in there]
+    generated = sum(len(each.rows) for each in collected)
+    verified = sum(each.verified for each in collected)
+    lines = [
+        f"{run.out}: {rows_named(rows.verified, run.format)} of {counted(len(there), 'problem')};"
+        f" {counted(generated, 'candidate')}, {counted(verified, 'verification')}"
+    ]
+    if rows.judged:
+        lines.append(f"{rows.judged_path}: {rows.judged} that are judged, not verified")
+    if run.target.is_set:
+        short = sum(not run.target.is_met(each) for each in texts)
+        spared = run.n * len(there) - generated
+        lines.append(f"{counted(spared, 'candidate')} of {run.n} per problem were not needed")
+        if short:
+            lines.append(
+                f"{counted(short, 'problem')} with fewer than asked for: raise -n for more"
+            )
+    return [*lines, f"{run.ledger_path} has what was paid for"]
+
+
+def rows_named(count: int, format: ExportFormat) -> str:
+    """How many lines of training data there are, in words."""
+    if format is ExportFormat.RLVR:
+        return f"{counted(count, 'problem')} that both pass and fail"
+    return counted(count, "verified answer" if format is ExportFormat.SFT else "pair")
+
+
 def _score_lines(scores: Mapping[str, int], run: CollectOptions) -> list[str]:
     """What ranks the candidates with `--score auto`, and what to do if nothing does."""
     from ..backends.scorers.auto import UNRANKED
@@ -314,9 +437,9 @@ def _score_lines(scores: Mapping[str, int], run: CollectOptions) -> list[str]:
 
 @contextmanager
 def _progress(problems: int, run: CollectOptions, caller: Caller) -> Iterator[CandidateListener]:
-    """Candidates generated, and candidates with a label, on one bar."""
+    """Candidates generated, and candidates with a label, on one bar; or problems, to a target."""
     sample = run.n if run.sample is None else min(run.n, run.sample)
-    total = problems * (run.n + sample)
+    total = problems if run.target.is_set else problems * (run.n + sample)
     so_far = 0
     with progress("collecting", lambda: caller.waiting) as tell:
 

@@ -115,14 +115,16 @@ def export_log(
     format: ExportFormat = option(
         ExportFormat.LOG,
         "A log for grv compare; or JSON lines for training: sft has a line per verified answer, dpo"
-        " one per pair of an answer and a candidate that failed.",
+        " one per pair of an answer and a candidate that failed, rlvr one per problem that both"
+        " passes and fails.",
     ),
 ) -> None:
     """Write the candidates, scores and verdicts as a log for grv compare, or as training data.
 
     The log is marked as censored: candidates that were never verified have no label, and the search
     chose them. grv compare gives bounds for such a log. Training data has verified answers only: a
-    text that ever failed, or shares its key with one that failed, is not among them.
+    text that ever failed, or shares its key with one that failed, is not among them. What a check
+    that errs has judged goes to a file of its own, OUT.judged.jsonl.
 
     \b
     grv runs export answers.jsonl.ledger --out log.parquet
@@ -146,14 +148,16 @@ def export_log(
 
 
 def _export_training(ledger: str, out: str, format: ExportFormat, prices: str | None) -> None:
-    from ..runtime.training import training_rows, write_rows
+    from ..runtime.training import judged_path, training_rows, write_rows
+    from .collect import rows_named
 
     if prices is not None:
         raise UsageError(f"--prices does not apply to --format {format.value}")
-    check_outputs([out], [ledger])
+    check_outputs([out, judged_path(out)], [ledger])
     written = write_rows(training_rows(_open(ledger), format), out)
-    what = "verified answers" if format is ExportFormat.SFT else "pairs of an answer and a failure"
-    say(f"{out}: {written} {what}")
+    say(f"{out}: {rows_named(written.verified, format)}")
+    if written.judged:
+        say(f"{written.judged_path}: {written.judged} that are judged, not verified")
 
 
 @runs.command("repair")

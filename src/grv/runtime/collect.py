@@ -1,14 +1,16 @@
-"""Collect a log: generate, score and verify a fixed number of candidates per problem.
+"""Collect: generate, score and verify a number of candidates per problem.
 
-No policy decides anything and a pass does not end the work, so there is no `Search`. The `Executor`
-and the `SearchRecord` are the same as in a search: recorded results are not paid for again.
+For a log the number is fixed. No policy decides anything and a pass does not end the work, so there
+is no `Search`. With a target, `Seeker` decides when there are enough answers and failures. The
+`Executor` and the `SearchRecord` are the same as in a search: recorded results are not paid for
+again.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -39,9 +41,11 @@ from .ledger_writer import LedgerWriter, claim_when_free
 from .prices import Meter
 from .progress import CandidateListener
 from .record import SearchRecord
+from .seeking import Seeker
 from .solution import bill_of
 from .stage_columns import stage_columns
 from .tasks import together
+from .training import Target
 
 COLLECTED = "collected"
 _CHUNK = 32  # candidates of one problem that are generated or verified at once
@@ -53,11 +57,12 @@ class Collection:
 
     Attributes:
         backends: the generator, scorer and verifier.
-        n: the number of candidates per problem.
+        n: the number of candidates per problem; with a target, the most.
         sample: the number of candidates to verify, drawn at random; None means all.
         seed: the seed of the sample.
         costs: the price list for the totals in the ledger.
         meter: computes the measured cost of calls, for the rows.
+        target: how many answers and failures to find, if not all candidates are verified.
         about: as in `SearchConfig`; a search and a collection share recorded results.
     """
 
@@ -68,6 +73,7 @@ class Collection:
     costs: Costs = field(default_factory=Costs)
     about: Mapping[str, Any] = field(default_factory=dict)
     meter: Meter | None = None
+    target: Target = field(default_factory=Target)
 
     def __post_init__(self) -> None:
         if self.n < 1:
@@ -84,6 +90,8 @@ class Collection:
         verify = "all" if self.sample is None else self.sample
         costs = recorded_prices(self.costs)
         plan: dict[str, Any] = {"collect": self.n, "verify": verify, "costs": costs}
+        if self.target.is_set:
+            plan |= asdict(self.target)
         if self.meter is not None:
             plan["measured"] = True
         if self.backends.own_keys:
@@ -159,7 +167,7 @@ async def collect_many(
 
     Results in the ledger are reused, not paid for again. If another process works on a problem,
     wait for it. `progress` is called with the number of candidates generated or labelled since
-    its last call.
+    its last call; with a target, it is called with 1 after each problem.
     """
     ledger = ledger or MemoryLedger()
     caller = caller or Caller()
@@ -197,20 +205,32 @@ async def _collect(
     record = await SearchRecord.open(writer, collection.search_id(problem), conditions)
     reserves = Reserves(collection.costs if collection.meter is None else None)
     executor = Executor(
-        problem, collection.backends, caller, record, meter=collection.meter, reserves=reserves
+        problem,
+        collection.backends,
+        caller,
+        record,
+        meter=collection.meter,
+        reserves=reserves,
+        answers=2 if collection.target.is_set else 1,
     )
     scorer = await executor.pin_scorer(record.scorer)  # a log has no score that changes
     record.begin(replace(collection.started(problem), conditions=record.conditions, scorer=scorer))
     await executor.recall()
     chosen: Sequence[int] = ()
     try:
-        made = await _generate(executor, collection.n, progress)
-        chosen = collection.chosen(problem, made)
-        await _verify(executor, chosen, progress)
+        if collection.target.is_set:
+            await Seeker(executor, collection.target, collection.n, collection.costs).seek()
+            chosen = sorted({*record.found, *record.verdicts_from()})
+            progress(1)
+        else:
+            made = await _generate(executor, collection.n, progress)
+            chosen = collection.chosen(problem, made)
+            await _verify(executor, chosen, progress)
     except BackendError as error:
         await record.write(Failed(str(error)))
         return _collected(problem, record, collection, chosen, message=str(error))
     collected = _collected(problem, record, collection, chosen)
+    made = len(collected.rows)
     total = collection.costs.of(made, collected.verified, collected.failed)
     told = Bill(made, collected.verified, total)
     bill = bill_of(told, record.tally, made)

@@ -7,6 +7,7 @@ programs have a check of ours.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...core.errors import UsageError
@@ -14,6 +15,7 @@ from ...files import shown
 from . import unit_tests
 from .records import Converted, NotConverted, Record, Wanted, chat, chat_messages, kept, parsed
 
+OWN = "grv"  # the source of rows whose ground truth is a check, as JSON text
 _MATH = {
     "openai/gsm8k",
     "lighteval/MATH",
@@ -47,6 +49,14 @@ def verl(record: Record, wanted: Wanted) -> Converted:
     return Converted(problem, solutions=solutions)
 
 
+def check_of(source: str, truth: Any) -> Mapping[str, Any]:
+    """The check of a row, by its source and its ground truth; a UsageError if there is none."""
+    try:
+        return _check(source, "", truth, Wanted())
+    except NotConverted as error:
+        raise UsageError(f"a row cannot be verified: {error}") from None
+
+
 def _name(record: Record, source: str, extra: Record) -> str:
     index = extra.data.get("index")
     if isinstance(index, bool) or not isinstance(index, int | str):
@@ -60,6 +70,11 @@ def _name(record: Record, source: str, extra: Record) -> str:
 def _check(source: str, ability: str, truth: Any, wanted: Wanted) -> dict[str, Any]:
     if truth is None:
         raise UsageError("field reward_model.ground_truth is missing")
+    if source == OWN:
+        own = parsed(truth, "reward_model.ground_truth") if isinstance(truth, str) else truth
+        if not isinstance(own, dict) or not isinstance(own.get("kind"), str):
+            raise UsageError(f"field reward_model.ground_truth must be a check, not {shown(truth)}")
+        return own
     tests = _tests(truth, source)
     if tests is not None:
         return unit_tests.check_of(tests, "reward_model.ground_truth", language=wanted.language)
