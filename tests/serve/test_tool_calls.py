@@ -10,32 +10,8 @@ from typing import Any
 import openai
 import pytest
 
-from support.servers import Fault, Received, Say
 from support.serving import RIGHT, Model, Server, check, serving, write_job
-
-SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-TOOL: Any = {
-    "type": "function",
-    "function": {"name": "weather", "description": "The weather.", "parameters": SCHEMA},
-}
-ARGUMENTS = '{"city": "Oslo"}'
-
-
-def calls_weather(request: Received) -> Fault | None:
-    """Call the tool once: a model that is offered it, and has no result."""
-    body = request.body
-    has_result = any(each["role"] == "tool" for each in body.get("messages", ()))
-    if "tools" not in body or body["tool_choice"] == "none" or has_result:
-        return None
-    function = {"name": "weather", "arguments": ARGUMENTS}
-    message = {
-        "role": "assistant",
-        "content": "I look.",
-        "tool_calls": [{"id": "call_7", "type": "function", "function": function}],
-    }
-    choice = {"index": 0, "finish_reason": "tool_calls", "message": message}
-    usage = {"prompt_tokens": 5, "completion_tokens": 7}
-    return Say(json.dumps({"choices": [choice], "usage": usage}))
+from support.tools import ARGUMENTS, SCHEMA, TOOL, calls_weather
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +115,8 @@ def test_a_stream_has_the_calls(client: openai.OpenAI) -> None:
         )
     )
     deltas = [each.choices[0].delta for each in chunks if each.choices]
-    (call,) = deltas[0].tool_calls or ()
+    assert deltas[0].tool_calls is not None
+    (call,) = deltas[0].tool_calls
     assert call.function is not None
     assert (call.index, call.id, call.function.arguments) == (0, "call_7", ARGUMENTS)
     ended = next(each for each in chunks if each.choices and each.choices[0].finish_reason)

@@ -64,7 +64,8 @@ def _text_options(options: Mapping[str, Any]) -> dict[str, Any]:
     match form:
         case {"type": "text" | "json_object" as kind, **more} if not more:
             return {} if kind == "text" else {"response_format": {"type": kind}}
-        case {"type": "json_schema", **fields}:
+        case {"type": "json_schema"}:
+            fields = {name: value for name, value in form.items() if name != "type"}
             return {"response_format": schema_format(fields, "text.format")}
     raise wrong("text.format", "needs a type: text, json_object or json_schema")
 
@@ -119,7 +120,7 @@ def _content(given: Any, place: str) -> Any:
     if not isinstance(given, list) or not given:
         raise wrong(f"{place}.content", f"must be a text or a list of parts, not {shown(given)}")
     check_number(len(given), f"{place}.content")
-    parts = []
+    parts: list[Fields] = []
     for index, part in enumerate(given):
         match part:
             case {"type": "input_text" | "text", "text": str(text), **more} if not more:
@@ -145,16 +146,16 @@ def _tools(given: Fields) -> tuple[dict[str, Any], bool]:
     for index, tool in enumerate(tool_list(given.get("tools", []))):
         place = f"tools[{index}]"
         match tool:
-            case {"type": "function", **function}:
-                known = ("name", "description", "parameters", "strict")
-                only(function, f"{place}.", known)
+            case {"type": "function"}:
+                known = ("type", "name", "description", "parameters", "strict")
+                only(tool, f"{place}.", known)
                 tools.append(
                     tool_of(
-                        function.get("name"),
+                        tool.get("name"),
                         place,
-                        description=function.get("description"),
-                        schema=function.get("parameters"),
-                        strict=function.get("strict"),
+                        description=tool.get("description"),
+                        schema=tool.get("parameters"),
+                        strict=tool.get("strict"),
                     )
                 )
             case _:

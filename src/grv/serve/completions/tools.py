@@ -145,7 +145,7 @@ def chat_tools(given: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     for index, tool in enumerate(tool_list(given.get("tools", []))):
         place = f"tools[{index}]"
         match tool:
-            case {"type": "function", "function": {**function}, **more} if not more:
+            case {"type": "function", "function": dict(function), **more} if not more:
                 known = ("name", "description", "parameters", "strict")
                 only(function, f"{place}.function.", known)
                 tools.append(
