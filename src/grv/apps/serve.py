@@ -1,4 +1,4 @@
-"""`grv serve`: verified completions for every OpenAI client."""
+"""`grv serve`: verified completions for the clients of OpenAI and Anthropic."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def serve(
         metavar="JOB",
     ),
 ) -> None:
-    """Serve verified completions to every OpenAI client.
+    """Serve verified completions to the clients of OpenAI and Anthropic.
 
     A request is an ordinary completion with one more field, grv: how the answer is verified, and
     what it may cost. The response is an ordinary one, too: its text has passed the check. Equal
