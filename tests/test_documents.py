@@ -57,6 +57,8 @@ NOT_RUN = {
     "grv solve summaries.jsonl": "waits for a person; tests/serve/review",
     "export GRV_REVIEWERS": "sets a variable",
     "grv serve": "serves until it is stopped; tests/serve/test_guide.py",
+    "grv verify --serve": "serves until it is stopped; tests/serve/test_gym.py",
+    "grv solve gym.jsonl": "needs a resources server; tests/serve/test_gym.py",
     "grv mcp": "serves until it is stopped; tests/serve/mcp",
     "grv convert jobs/": "needs jobs of Harbor; tests/logs/test_harbor_jobs.py",
     "grv compare attempts.parquet": "needs jobs of Harbor; tests/logs/test_harbor_jobs.py",

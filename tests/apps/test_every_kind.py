@@ -29,7 +29,7 @@ BY_PROMPT = {f"{case.name}: {case.prompt}": case for case in HERE}
 
 def test_no_kind_is_left_out() -> None:
     """Servers, people, judges, proofs, repositories and containers are tested elsewhere."""
-    elsewhere = {"http", "human", "judge", "proof", "harbor", "repo"}
+    elsewhere = {"gym", "http", "human", "judge", "proof", "harbor", "repo"}
     assert {case.check["kind"] for case in CASES} >= KINDS.keys() - elsewhere
 
 

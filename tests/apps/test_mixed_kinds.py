@@ -95,7 +95,7 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ),
 ]
 # They need a server, a person, a model, a repository, a container.
-ELSEWHERE = {"http", "human", "judge", "repo", "harbor"}
+ELSEWHERE = {"gym", "http", "human", "judge", "repo", "harbor"}
 
 
 def test_a_file_with_every_kind(

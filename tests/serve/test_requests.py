@@ -24,6 +24,7 @@ from grv.policies import FOR_GUESTS, POLICIES, Fixed, spec
 from grv.runtime.calls import Caller
 from grv.runtime.executor import Backends
 from grv.runtime.prices import Meter, Prices
+from grv.serve.completions.chat_dialect import CHAT, TEXT
 from grv.serve.completions.requests import CompletionRequest, parse_request
 from grv.serve.completions.require import Require
 from grv.serve.errors import ApiError
@@ -59,7 +60,8 @@ def body(grv: object = None, **more: object) -> dict[str, Any]:
 def parsed(
     profile: Profile, given: object, *, chat: bool = True, client: str = ""
 ) -> CompletionRequest:
-    return parse_request(given, {"m": profile}, chat=chat, client=client)
+    dialect = CHAT if chat else TEXT
+    return parse_request(given, {"m": profile}, dialect, client=client)
 
 
 def refused(profile: Profile, given: object, *, chat: bool = True) -> ApiError:
@@ -84,7 +86,7 @@ FUNCTION = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "exp
         (body(model=7), "model"),
         (body(messages="hi"), "messages"),
         (body(messages=[]), "messages"),
-        (body(messages=[{"role": "tool", "content": "x"}]), "messages[0].role"),
+        (body(messages=[{"role": "tool", "content": "x"}]), "messages[0].tool_call_id"),
         (body(messages=[{"role": "user"}]), "messages[0].content"),
         (
             body(messages=[{"role": "user", "content": "x", "tool_calls": []}]),
@@ -103,8 +105,11 @@ FUNCTION = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "exp
         (body(seed=True), "seed"),
         (body(stop=[""]), "stop"),
         (body(stop=["x"] * 17), "stop"),
-        (body(n=2), "n"),
-        (body(tools=[{"type": "function"}]), "tools"),
+        (body(n=17), "n"),
+        (body(n=0), "n"),
+        (body(tools=[{"type": "function"}]), "tools[0]"),
+        (body(tool_choice="required"), "tool_choice"),
+        (body(best_of=2), "best_of"),
         (body(logprobs=True), "logprobs"),
         (body(stream="yes"), "stream"),
         (body(stream_options=[]), "stream_options"),

@@ -16,6 +16,7 @@ from grv.backends.sandbox.limits import Isolation
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.ledger.opening import open_ledger
 from grv.runtime.executor import Backends
+from grv.serve.completions.chat_dialect import CHAT
 from grv.serve.completions.requests import CompletionRequest
 from grv.testing.fakes import ScriptedGenerator, TableScorer
 from grv.testing.worlds import needle
@@ -71,7 +72,7 @@ def test_profiles_that_isolate_differently_share_drafts_but_no_running_search() 
             world = needle(1, at=0)
             backends = Backends(ScriptedGenerator(world), TableScorer(world), verifier)
             profile: Any = None
-            made = CompletionRequest(True, profile, problem, one_generator(backends))
+            made = CompletionRequest(CHAT, profile, problem, one_generator(backends))
             requests.append((made.search, made.key))
     (first, unsafe), (second, jail), (third, same) = requests
     assert first == second == third

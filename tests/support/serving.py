@@ -113,11 +113,17 @@ def serving(folder: Path, *more: object, env: Mapping[str, str] | None = None) -
 
 @contextmanager
 def serving_command(
-    command: str, says: str, folder: Path, *more: object, env: Mapping[str, str] | None = None
+    command: str,
+    says: str,
+    folder: Path,
+    *more: object,
+    env: Mapping[str, str] | None = None,
+    files: bool = True,
 ) -> Iterator[Server]:
-    """A command that serves and says its address first."""
-    ledger = () if "--ledger" in more else ("--ledger", folder / "ledger")
-    words = [command, folder / "job.toml", "--port", 0, *ledger, *more]
+    """A command that serves and says its address first; `files` if it has a job and a ledger."""
+    ledger = () if "--ledger" in more or not files else ("--ledger", folder / "ledger")
+    job = (folder / "job.toml",) if files else ()
+    words = [command, *job, "--port", 0, *ledger, *more]
     process = start(*words, env=env)
     assert process.stdout is not None
     assert process.stderr is not None

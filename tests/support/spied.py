@@ -1,7 +1,9 @@
 """Sends hostile requests to a server in this process, and reports what the process opened.
 
     python -m support.spied FOLDER COUNT        requests to `grv serve`
-    python -m support.spied FOLDER COUNT tools  calls of tools of `grv mcp`
+    python -m support.spied FOLDER COUNT dialects  the same in other dialects
+    python -m support.spied FOLDER COUNT rows      requests to `grv verify --serve`
+    python -m support.spied FOLDER COUNT tools     calls of tools of `grv mcp`
 
 A spy cannot be removed, so this runs in a process of its own. It prints one line of JSON: how many
 requests were answered with which status, and what was opened, connected to or started meanwhile.
@@ -19,9 +21,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+from starlette.types import ASGIApp
 
+from grv.backends.generators.openai import CHAT
 from grv.backends.generators.sampling import Sampling
 from grv.backends.protocols import Draft, Problem, Score
+from grv.backends.sandbox.limits import RunLimits
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.limits import Limits
 from grv.core.values import Costs
@@ -33,6 +38,7 @@ from grv.serve.clients import ANYONE, Clients
 from grv.serve.door import Door, DoorBounds
 from grv.serve.errors import ApiError
 from grv.serve.events import Events
+from grv.serve.gym import GymApplication
 from grv.serve.mcp.tools import Tools
 from grv.serve.metrics import Metrics
 from grv.serve.profiles import Profile, SearchPlan
@@ -115,8 +121,14 @@ WHOLE: dict[str, Any] = {
     "store": False,
     "service_tier": "auto",
     "n": 1,
-    "tools": [],
+    "tools": [
+        {
+            "type": "function",
+            "function": {"name": "f", "description": "d", "parameters": {"type": "object"}},
+        }
+    ],
     "tool_choice": "none",
+    "parallel_tool_calls": False,
     "modalities": ["text"],
     "response_format": {
         "type": "json_schema",
@@ -145,6 +157,75 @@ WHOLE: dict[str, Any] = {
         "fresh": "f",
     },
 }
+RESPONSE: dict[str, Any] = {
+    "model": "grv/m",
+    "instructions": "i",
+    "input": [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "t"}]},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "o"},
+        {
+            "role": "user",
+            "content": [{"type": "input_image", "image_url": "data:image/png;base64,AAAA"}],
+        },
+    ],
+    "max_output_tokens": 5,
+    "temperature": 0.5,
+    "text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "object"}}},
+    "reasoning": {"effort": "low", "summary": "auto"},
+    "include": ["reasoning.encrypted_content"],
+    "tools": [{"type": "function", "name": "f", "parameters": {"type": "object"}}],
+    "tool_choice": {"type": "function", "name": "f"},
+    "store": False,
+    "truncation": "disabled",
+    "stream": False,
+    "grv": WHOLE["grv"],
+}
+MESSAGE: dict[str, Any] = {
+    "model": "m",
+    "max_tokens": 5,
+    "system": [{"type": "text", "text": "s", "cache_control": {"type": "ephemeral"}}],
+    "messages": [
+        {"role": "user", "content": "t"},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {"a": "b"}}],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "c", "content": "o", "is_error": False},
+                {
+                    "type": "image",
+                    "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"},
+                },
+            ],
+        },
+    ],
+    "stop_sequences": ["x"],
+    "thinking": {"type": "disabled"},
+    "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": {}}},
+    "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}}],
+    "tool_choice": {"type": "tool", "name": "f"},
+    "metadata": {"user_id": "u"},
+    "stream": False,
+    "grv": WHOLE["grv"],
+}
+# By path.
+OTHERS = {"/v1/responses": RESPONSE, "/v1/messages": MESSAGE}
+ROW: dict[str, Any] = {
+    "responses_create_params": {"input": [{"role": "user", "content": "t"}]},
+    "response": {
+        "output": [
+            {
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "output_text", "text": "\\boxed{42}"}],
+            }
+        ]
+    },
+    "expected_answer": "42",
+}
 FUNCTION = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "expected": 1}]}
 
 
@@ -165,7 +246,12 @@ SOLVE: dict[str, Any] = {
 
 
 class Fake:
-    """A model whose every answer is right, and its scores."""
+    """A model whose every answer is right, and its scores. It takes tools, and calls none."""
+
+    dialect = CHAT
+
+    def sampled(self, sampling: Sampling) -> Fake:
+        return self
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
         return [Draft("It is \\boxed{42}") for _ in range(n)]
@@ -231,6 +317,29 @@ def requests(count: int) -> Iterator[tuple[str, Any]]:
             yield "/v1/chat/completions", said
 
 
+def other_requests(count: int) -> Iterator[tuple[str, Any]]:
+    """The same for the other dialects."""
+    known = [(path, place) for path, body in OTHERS.items() for place in places(body)]
+    every = [(path, place, text) for path, place in known for text in TEXTS]
+    chosen = random.Random(0)
+    chosen.shuffle(every)
+    for path, place, text in every[:count]:
+        form = text if chosen.random() < 0.5 else chosen.choice(forms(text))
+        yield path, changed(OTHERS[path], place, form)
+
+
+def rows(count: int) -> Iterator[tuple[str, Any]]:
+    """The same for `grv verify --serve`: hostile rows."""
+    more = ("gt_sql", "sql_context", "db_id", "schema_str", "verifier_metadata", "header")
+    whole = [ROW, {**ROW, "check": FUNCTION}, *({**ROW, name: "x"} for name in more)]
+    every = [(body, place, text) for body in whole for place in places(body) for text in TEXTS]
+    chosen = random.Random(0)
+    chosen.shuffle(every)
+    for body, place, text in every[:count]:
+        form = text if chosen.random() < 0.5 else chosen.choice(forms(text))
+        yield "/verify", changed(body, place, form)
+
+
 def tool_calls(count: int) -> Iterator[tuple[str, Any]]:
     """Tools and hostile arguments: every text in every place, then more forms of them."""
     whole = [("verify", VERIFY), ("verify", changed(VERIFY, ("check",), FUNCTION))]
@@ -261,7 +370,7 @@ async def call(tools: Tools, name: str, arguments: Any) -> int:
     return 200
 
 
-async def ask(app: Application, path: str, body: Any) -> int:
+async def ask(app: ASGIApp, path: str, body: Any) -> int:
     """The status of a request."""
     content = json.dumps(body).encode()
     mark = f"/etc/{MARK}".encode()
@@ -329,12 +438,20 @@ async def work(folder: Path, count: int, what: str) -> dict[str, Any]:
                 await call(tools, name, given)
             for body in (WHOLE, changed(WHOLE, ("grv", "check"), FUNCTION)):
                 await ask(app, "/v1/chat/completions", body)  # what is loaded late is loaded now
+            for path, body in OTHERS.items():
+                assert await ask(app, path, body) == 200, path
+            gym = GymApplication(verifier, RunLimits(), Clients(), door, events, 30)
+            assert await ask(gym, "/verify", ROW) == 200
             ready = True
             if what == "tools":
                 for name, given in tool_calls(count):
                     found[await call(tools, name, given)] += 1
+            elif what == "rows":
+                for path, body in rows(count):
+                    found[await ask(gym, path, body)] += 1
             else:
-                for path, body in requests(count):
+                made = requests(count) if what == "requests" else other_requests(count)
+                for path, body in made:
                     found[await ask(app, path, body)] += 1
             ready = False
         ledger.close()

@@ -1,4 +1,4 @@
-"""`grv serve`: verified completions for every OpenAI client."""
+"""`grv serve`: verified completions for the clients of OpenAI and Anthropic."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .console import check_outputs, say
 from .dashboard import need_packages, pages_of
 from .options.command import command
 from .options.live import ledger_files
-from .options.serving import ProfileOptions, Serving, check_profiles, profiles_of
+from .options.serving import Listening, ProfileOptions, Serving, check_profiles, profiles_of
 
 if TYPE_CHECKING:
     import socket
@@ -43,7 +43,7 @@ def serve(
         metavar="JOB",
     ),
 ) -> None:
-    """Serve verified completions to every OpenAI client.
+    """Serve verified completions to the clients of OpenAI and Anthropic.
 
     A request is an ordinary completion with one more field, grv: how the answer is verified, and
     what it may cost. The response is an ordinary one, too: its text has passed the check. Equal
@@ -93,19 +93,26 @@ def check_serving(
     from ..backends.callables import processors
     from ..runtime.adaptive import FIRST
     from ..runtime.machine import check_machine
-    from ..serve.clients import Clients
-    from ..serve.door import is_loopback
 
     files = ledger_files(serving.ledger)
     check_outputs(files, (job, serving.clients, *(each.spending.prices for each in profiles)))
-    clients = Clients.load(serving.clients, [each.called for each in profiles])
+    clients = clients_of(serving, [each.called for each in profiles])
+    workers = max(each.verification.workers or processors() for each in profiles)
+    number = FIRST if calls.concurrency is None else calls.concurrency
+    check_machine(number * len(profiles) + serving.connections // 3, workers, files)
+    return clients
+
+
+def clients_of(serving: Listening, profiles: Sequence[str] | None) -> Clients:
+    """The clients; a UsageError if other machines could use the server without a key."""
+    from ..serve.clients import Clients
+    from ..serve.door import is_loopback
+
+    clients = Clients.load(serving.clients, profiles)
     if not clients.known and not is_loopback(serving.host):
         raise UsageError(
             f"--host {serving.host}: other machines could use it without a key; give --clients FILE"
         )
-    workers = max(each.verification.workers or processors() for each in profiles)
-    number = FIRST if calls.concurrency is None else calls.concurrency
-    check_machine(number * len(profiles) + serving.connections // 3, workers, files)
     return clients
 
 
@@ -114,7 +121,7 @@ def tell_outage(events: Events, model: str, message: str) -> None:
     events("outage", model=model, message=message.partition(": ")[0])
 
 
-def door_of(serving: Serving, clients: Clients) -> Door:
+def door_of(serving: Listening, clients: Clients) -> Door:
     """What admits requests."""
     from ..serve.door import Door, DoorBounds
 
@@ -126,7 +133,7 @@ def door_of(serving: Serving, clients: Clients) -> Door:
     return Door(bounds, keys=clients.known)
 
 
-def connections_of(serving: Serving) -> Connections:
+def connections_of(serving: Listening) -> Connections:
     """The connections that there may be."""
     from ..serve.connections import Connections
 

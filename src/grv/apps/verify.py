@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,15 +14,21 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..backends.verifiers.options import Verification
+from ..core.errors import UsageError
 from ..core.values import REFUTED, Verdict
 from ..options import option
 from ..text import counted
 from .console import check_outputs, progress, say
+from .dashboard import need_packages
 from .options.command import command
 from .options.job import job_option
 from .options.live import unprotected_lines
+from .options.serving import Listening
+from .serve import address_of, clients_of, connections_of, door_of
 
 if TYPE_CHECKING:
+    import socket
+
     from ..backends.protocols import Problem
     from ..backends.verifiers.labels import LabelFile
     from ..backends.verifiers.pool import CheckVerifier, Judged
@@ -33,14 +40,21 @@ _SHOWN = 5  # broken candidates that are named
 @command
 def verify(
     verification: Verification,
-    file: str = option(
-        ...,
+    listening: Listening,
+    file: str | None = option(
+        None,
         "JSON lines: a problem, its check, its candidates' texts.",
         argument=True,
         metavar="FILE",
     ),
-    out: str = option(
-        ..., "Where verdicts go; an existing file is continued.", "--out", "-o", metavar="LABELS"
+    out: str | None = option(
+        None, "Where verdicts go; an existing file is continued.", "--out", "-o", metavar="LABELS"
+    ),
+    serve: bool = option(
+        False,
+        "Instead of a file, answer requests at --host and --port: POST /verify, as a resources"
+        " server of NeMo Gym does.",
+        "--serve",
     ),
     cache: str | None = option(
         None, "Remember verdicts here, by check and program.", metavar="FILE"
@@ -56,20 +70,29 @@ def verify(
     continues where it stopped. Exit code 1: some verdicts are broken.
 
     \b
+    grv verify FILE -o LABELS
+    grv verify --serve --port 8003
+
+    \b
     FILE    {"problem": "p1", "check": {"kind": "stdin", "tests": [...]}, "candidates": ["..."]}
     LABELS  {"problem": "p1", "candidate": 0, "verdict": "failed", "reason": "wrong answer", ...}
     """
     from ..backends.verifiers.labels import FINGERPRINT, LabelFile
-    from ..backends.verifiers.verdict_store import VerdictStore
 
+    if serve:
+        if file is not None or out is not None:
+            raise UsageError("--serve answers requests: leave out FILE and --out")
+        check_outputs([cache], [job, listening.clients], continued=True)
+        _serve(verification, listening, cache)
+        return
+    if file is None or out is None:
+        missing = "FILE" if file is None else "--out LABELS"
+        raise UsageError(f"give {missing}, or --serve to answer requests")
     check_outputs([out, cache], [file, job], continued=True)
     started = time.monotonic()
     done = _Done()
     with contextlib.ExitStack() as opened:
-        store = None
-        if cache is not None:
-            store = opened.enter_context(contextlib.closing(VerdictStore(Path(cache))))
-        verifier = opened.enter_context(verification.verifier(store, decides=False, published=True))
+        verifier = opened.enter_context(_verifier(verification, cache, published=True))
         with progress("reading"):
             candidates, levels = _candidates(verifier, file)
         total = sum(map(len, candidates.values())) // FINGERPRINT
@@ -91,6 +114,57 @@ def verify(
         *unprotected_lines(verification, tuple(done.commands.values())),
     )
     done.say_broken()
+
+
+@contextlib.contextmanager
+def _verifier(
+    verification: Verification, cache: str | None, *, published: bool
+) -> Iterator[CheckVerifier]:
+    """The verifier, which remembers verdicts in a file if there is one."""
+    from ..backends.verifiers.verdict_store import VerdictStore
+
+    with contextlib.ExitStack() as opened:
+        store = None
+        if cache is not None:
+            store = opened.enter_context(contextlib.closing(VerdictStore(Path(cache))))
+        yield opened.enter_context(verification.verifier(store, decides=False, published=published))
+
+
+def _serve(verification: Verification, listening: Listening, cache: str | None) -> None:
+    """Answer requests until a signal arrives."""
+    need_packages("grv verify --serve")
+    import anyio
+
+    from ..serve.events import Events
+    from ..serve.gym import PATH, GymApplication
+    from ..serve.server import bind, run
+
+    clients = clients_of(listening, None)
+
+    async def work(verifier: CheckVerifier, place: socket.socket) -> int:
+        events = Events()
+        door = door_of(listening, clients)
+        app = GymApplication(verifier, verification.limits, clients, door, events, listening.slow)
+        address = f"{address_of(place)}{PATH}"
+        say(f"{address} verifies")
+        events("listening", address=address)
+        return await run(
+            app,
+            app,
+            place,
+            events,
+            slow=listening.slow,
+            grace=listening.grace,
+            connections=connections_of(listening),
+        )
+
+    with (
+        _verifier(verification, cache, published=False) as verifier,
+        bind(listening.host, listening.port) as place,
+    ):
+        first = anyio.run(work, verifier, place)
+    if first == signal.SIGINT:
+        raise KeyboardInterrupt
 
 
 def _candidates(verifier: CheckVerifier, file: str) -> tuple[dict[str, bytes], dict[str, Level]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..backends.generators.completions import ONLY_THOUGHT
+from ..backends.generators.completions import CALLS_OFFERED, ONLY_THOUGHT
 from ..backends.scorers.auto import BY_GIVEN, BY_LOGPROB, BY_TRAINED, RANKS_LAST, UNRANKED
 from ..backends.scorers.logprob import NO_LOGPROBS
 
@@ -96,6 +96,7 @@ class Complaints:
 
         Drafts whose text could not be kept are a kind of their own.
         """
+        drafts = [draft for draft in drafts if draft.broken != CALLS_OFFERED]
         reasons = [draft.broken for draft in drafts if draft.broken]
         thoughts = reasons.count(ONLY_THOUGHT)
         why = self._count(self._thoughts, thoughts, len(drafts), ONLY_THOUGHT)

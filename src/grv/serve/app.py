@@ -1,10 +1,11 @@
-"""The HTTP application: OpenAI's endpoints, the state of searches, and metrics."""
+"""The HTTP application: completions in every dialect, the state of searches, and metrics."""
 
 from __future__ import annotations
 
+import datetime
 import math
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -18,18 +19,19 @@ from starlette.types import Receive, Scope, Send
 
 from ..core.errors import GrvError
 from ..ledger.tables import TableLedger
-from ..runtime.solution import Solution
 from .buffers import Buffer, Buffers
 from .clients import Client, Clients
+from .completions.answers import answered
+from .completions.dialect import Answered, EventWriter, ServerDialect, as_json
+from .completions.dialects import DIALECTS
 from .completions.requests import CompletionRequest, parse_request
-from .completions.responses import completion, text_of
-from .completions.streaming import EventStream, answer, as_json, event, progress, until_left
+from .completions.streaming import EventStream, progress, until_left
 from .door import Door, OpenRequests, parse_body, read_body
 from .errors import ApiError
 from .events import Events
 from .guard import ClientLeft, RequestGuard, client_of
 from .metrics import Metrics
-from .profiles import Profile
+from .profiles import Profile, without_owner
 from .searches import RunningSearch, Searches
 from .states import state_of
 
@@ -82,14 +84,14 @@ class Application:
         routes = [
             Route("/v1/models", self._models, methods=["GET"]),
             Route("/v1/models/{name:path}", self._model, methods=["GET"]),
-            Route("/v1/chat/completions", self._chat, methods=["POST"]),
-            Route("/v1/completions", self._text, methods=["POST"]),
+            *(Route(each.path, self._endpoint(each), methods=["POST"]) for each in DIALECTS),
             Route("/grv/searches/{search}", self._search, methods=["GET"]),
             Route("/metrics", self._show_metrics, methods=["GET"]),
             Route("/health", self._health, methods=["GET"]),
             *pages,
         ]
-        self._guard = RequestGuard(routes, door, events, searches.failure)
+        forms = {each.path: each.error for each in DIALECTS}
+        self._guard = RequestGuard(routes, door, events, searches.failure, forms)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -110,16 +112,29 @@ class Application:
 
     async def _models(self, http: HttpRequest) -> Response:
         names = self._allowed(self._client(http))
-        return _json({"object": "list", "data": [self._shown(name) for name in names]})
+        models = [self._shown(name) for name in names]
+        ends = {"first_id": next(iter(names), None), "last_id": next(reversed(names), None)}
+        return _json({"object": "list", "data": models, "has_more": False, **ends})
 
     async def _model(self, http: HttpRequest) -> Response:
-        name = http.path_params["name"]
-        if name not in self._allowed(self._client(http)):
+        allowed = self._allowed(self._client(http))
+        name = without_owner(http.path_params["name"], allowed)
+        if name not in allowed:
             raise ApiError(404, "there is no such model", code="model_not_found", param="model")
         return _json(self._shown(name))
 
     def _shown(self, name: str) -> dict[str, Any]:
-        return {"id": name, "object": "model", "created": self._started, "owned_by": "grv"}
+        """A model as OpenAI's clients read it, and as Anthropic's do."""
+        made = datetime.datetime.fromtimestamp(self._started, datetime.UTC)
+        return {
+            "id": name,
+            "object": "model",
+            "created": self._started,
+            "owned_by": "grv",
+            "type": "model",
+            "display_name": name,
+            "created_at": made.isoformat().replace("+00:00", "Z"),
+        }
 
     def _buffer(self, http: HttpRequest, client: Client) -> Buffer:
         """Counts the bytes of a request and its response, until it is answered."""
@@ -145,13 +160,13 @@ class Application:
         )
         return Response(text, media_type="text/plain; version=0.0.4")
 
-    async def _chat(self, http: HttpRequest) -> Response:
-        return await self._complete(http, chat=True)
+    def _endpoint(self, dialect: ServerDialect) -> Callable[[HttpRequest], Awaitable[Response]]:
+        async def complete(http: HttpRequest) -> Response:
+            return await self._complete(http, dialect)
 
-    async def _text(self, http: HttpRequest) -> Response:
-        return await self._complete(http, chat=False)
+        return complete
 
-    async def _complete(self, http: HttpRequest, *, chat: bool) -> Response:
+    async def _complete(self, http: HttpRequest, dialect: ServerDialect) -> Response:
         arrived = time.monotonic()
         client = self._client(http)
         http.scope["held"].enter_context(self._open.one_more(client.name))
@@ -160,7 +175,7 @@ class Application:
 
         def parse() -> CompletionRequest:
             return parse_request(
-                parse_body(content), self._allowed(client), chat=chat, client=client.name
+                parse_body(content), self._allowed(client), dialect, client=client.name
             )
 
         request = await anyio.to_thread.run_sync(parse, limiter=self._parsers)
@@ -174,23 +189,24 @@ class Application:
                 if left.is_set():
                     running.go_on(buffer)
                     raise ClientLeft
-                solution = await self._solution(running, client, until)
-                text = text_of(request, solution, detailed=not self._clients.known)
-                return _json(completion(request, solution, text), buffer)
+                answer = await self._answer(request, running, client, until)
+                return _json(dialect.body(request, answer), buffer)
             await _wait(running, min(until, time.monotonic() + _SOON))
             if running.done.is_set():
-                solution = await self._solution(running, client, until)
-                text_of(request, solution, detailed=not self._clients.known)
+                await self._answer(request, running, client, until)
             holding = stack.pop_all()
             events = self._stream(request, running, client, until, buffer, holding)
             return EventStream(events, holding)
 
-    async def _solution(self, running: RunningSearch, client: Client, until: float) -> Solution:
-        """The solution of a search, or what it has found when time is over."""
+    async def _answer(
+        self, request: CompletionRequest, running: RunningSearch, client: Client, until: float
+    ) -> Answered:
+        """What a request is answered with at the end of its search, or when time is over."""
         await _wait(running, until)
         if running.error is not None:
             raise running.error
-        return running.solution or await self._searches.so_far(running, client)
+        solution = running.solution or await self._searches.so_far(running, client)
+        return answered(request, solution, detailed=not self._clients.known)
 
     async def _stream(
         self,
@@ -201,14 +217,17 @@ class Application:
         buffer: Buffer,
         holding: ExitStack,
     ) -> AsyncGenerator[bytes]:
-        async with aclosing(progress(request, running, self._pace.heartbeat, until)) as waiting:
+        write = EventWriter(request.dialect)
+        if opening := write(request.dialect.opening(request)):
+            yield opening
+        told = progress(request, running, write, self._pace.heartbeat, until)
+        async with aclosing(told) as waiting:
             async for each in waiting:
                 yield each
-        last = await self._last_events(request, running, client, until, buffer)
+        last = await self._last_events(request, running, client, until, buffer, write)
         holding.close()  # neither the search nor its candidates are kept while the client reads
-        del running, waiting
-        while last:
-            yield last.pop(0)
+        del running, told, waiting
+        yield last
 
     async def _last_events(
         self,
@@ -217,16 +236,18 @@ class Application:
         client: Client,
         until: float,
         buffer: Buffer,
-    ) -> list[bytes]:
+        write: EventWriter,
+    ) -> bytes:
+        dialect = request.dialect
         try:
-            solution = await self._solution(running, client, until)
-            last = answer(request, solution, detailed=not self._clients.known)
-            buffer.add(sum(map(len, last)))
-            return last
+            answer = await self._answer(request, running, client, until)
+            last = write(dialect.closing(request, answer))
+            buffer.add(len(last))
         except ApiError as error:
-            return [event(error.body)]
+            last = write(dialect.failure(request, error))
         except GrvError as error:
-            return [event(self._searches.failure(error).body)]
+            last = write(dialect.failure(request, self._searches.failure(error)))
+        return last + dialect.end
 
 
 async def _wait(running: RunningSearch, until: float) -> None:

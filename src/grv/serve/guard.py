@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request as HttpRequest
@@ -14,10 +15,12 @@ from starlette.types import Message, Receive, Scope, Send
 
 from ..core.errors import GrvError
 from .clients import Client, Clients
-from .completions.streaming import as_json
+from .completions.dialect import as_json
 from .door import Door, address_of, in_parts
 from .errors import ApiError
 from .events import Events, place_of
+
+ErrorForm = Callable[[ApiError], dict[str, Any]]
 
 _LEFT = 499  # the status in the log of a request whose client has left
 
@@ -37,6 +40,7 @@ class RequestGuard:
         door: admits requests.
         events: is told of each request.
         failure: turns an error of a search into one for the client.
+        forms: the bodies of errors, by path; others are as OpenAI's.
     """
 
     def __init__(
@@ -45,7 +49,9 @@ class RequestGuard:
         door: Door,
         events: Events,
         failure: Callable[[GrvError], ApiError],
+        forms: Mapping[str, ErrorForm] | None = None,
     ) -> None:
+        self._forms = forms or {}
         self._router = Router(routes, redirect_slashes=False)
         self._door = door
         self._events = events
@@ -78,24 +84,39 @@ class RequestGuard:
         except ClientLeft:
             status = _LEFT
         except (ApiError, HTTPException) as error:
-            await _respond(_api_error(error), scope, receive, watched, close=not whole)
+            await self._respond(_api_error(error), scope, receive, watched, close=not whole)
         except GrvError as error:
-            await _respond(self._failure(error), scope, receive, watched)
+            await self._respond(self._failure(error), scope, receive, watched)
         except Exception as error:  # a mistake in one request must not end the connection of others
             self._events("bug", error=type(error).__name__, place=place_of(error))
             if not status:
                 bug = ApiError(500, "this is a bug in grv", code="bug")
-                await _respond(bug, scope, receive, watched)
+                await self._respond(bug, scope, receive, watched)
         finally:
             seconds = round(time.monotonic() - started, 3)
             route = getattr(scope.get("route"), "path", None)
             about = {"method": scope["method"][:16], "route": route, **scope["grv"]}
             self._events("request", **about, status=status, seconds=seconds)
 
+    async def _respond(
+        self, error: ApiError, scope: Scope, receive: Receive, send: Send, *, close: bool = False
+    ) -> None:
+        """Send an error; close the connection if the rest of the request is not read."""
+        error.close = error.close or close
+        form = self._forms.get(scope["path"])
+        response = Response(
+            as_json(error.body if form is None else form(error)),
+            error.status,
+            headers=error.headers,
+            media_type="application/json",
+        )
+        await response(scope, receive, send)
+
 
 def client_of(http: HttpRequest, clients: Clients) -> Client:
     """The client that sent a request; an ApiError if there is none."""
-    client = clients.of(http.headers.getlist("authorization"), address_of(http))
+    keys = [f"Bearer {key}" for key in http.headers.getlist("x-api-key")]
+    client = clients.of([*http.headers.getlist("authorization"), *keys], address_of(http))
     http.scope["grv"]["client"] = client.name or None
     return client
 
@@ -108,17 +129,3 @@ def _api_error(error: ApiError | HTTPException) -> ApiError:
 
 def _has_body(scope: Scope) -> bool:
     return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
-
-
-async def _respond(
-    error: ApiError, scope: Scope, receive: Receive, send: Send, *, close: bool = False
-) -> None:
-    """Send an error; close the connection if the rest of the request is not read."""
-    error.close = error.close or close
-    response = Response(
-        as_json(error.body),
-        error.status,
-        headers=error.headers,
-        media_type="application/json",
-    )
-    await response(scope, receive, send)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,8 +22,10 @@ from ..runtime.config import GeneratorConfig, SearchConfig
 from ..runtime.executor import Backends
 from ..runtime.prices import Meter
 from .completions.require import Require
+from .completions.tools import ToolTurns, without_calls
 from .errors import ApiError, wrong
 
+_OWNER = "grv/"
 LARGEST_STEP = 10_000  # candidates that a request may ask for at once
 
 
@@ -89,15 +91,31 @@ class Profile:
         for name in self.checks:
             self.prepare(Problem(f"[checks.{name}]", "", self.checks[name]))
 
-    def config(self, plan: SearchPlan, sampling: Sampling, more: Mapping[str, Any]) -> SearchConfig:
+    @property
+    def takes_tools(self) -> bool:
+        """Whether the generator takes tools, and what a chat says about them."""
+        return getattr(getattr(self.backends.generator, "dialect", None), "tools", False)
+
+    def config(
+        self,
+        plan: SearchPlan,
+        sampling: Sampling,
+        more: Mapping[str, Any],
+        *,
+        may_call: bool = False,
+    ) -> SearchConfig:
         """The configuration of a search; `more` is what also distinguishes it from others.
 
-        A plan of a request is checked here, that of the profile once.
+        A plan of a request is checked here, that of the profile once. `may_call` is whether the
+        first response may call tools.
         """
         backends = self.backends
         sampled = getattr(backends.generator, "sampled", None)
         if sampling != self.sampling and sampled is not None:
-            backends = replace(backends, generator=sampled(sampling))
+            generator = sampled(sampling)
+            if may_call:
+                generator = ToolTurns(generator, sampled(without_calls(sampling)))
+            backends = replace(backends, generator=generator)
         config = SearchConfig.alone(
             GeneratorConfig(backends, plan.policy, plan.costs, self.meter, pricing=self.pricing),
             plan.limits,
@@ -120,7 +138,13 @@ def profile_named(name: Any, profiles: Mapping[str, Profile]) -> Profile:
     """The profile that a client names as its model; an ApiError if there is none."""
     if not isinstance(name, str):
         raise wrong("model", f"must be one of {', '.join(profiles)}")
+    name = without_owner(name, profiles)
     if name not in profiles:
         message = f"there is no model {shown(name)}{did_you_mean(name, [*profiles])}"
         raise ApiError(404, message, code="model_not_found", param="model")
     return profiles[name]
+
+
+def without_owner(name: str, profiles: Container[str]) -> str:
+    """The name of a model without `grv/`, with which gateways may name it."""
+    return name if name in profiles else name.removeprefix(_OWNER)

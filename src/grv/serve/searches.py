@@ -13,7 +13,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,17 +21,19 @@ import anyio
 import anyio.abc
 import anyio.to_thread
 
+from ..backends.protocols import Draft
 from ..core.errors import GrvError, LedgerError, RunStopped, UsageError
 from ..ledger.entries import Entry, Found, Made, charge_of
 from ..ledger.tables import TableLedger
 from ..runtime.budget import RunBudget
 from ..runtime.calls import GRACE_SECONDS, Caller
-from ..runtime.ledger_writer import LedgerWriter
+from ..runtime.ledger_writer import LedgerWriter, in_ledger_thread
 from ..runtime.live_search import LiveSearch
 from ..runtime.solution import Solution
 from .buffers import Buffer
 from .clients import Client
 from .completions.requests import CompletionRequest
+from .completions.tools import calls_tools
 from .errors import ApiError
 from .events import Events, place_of
 
@@ -350,20 +352,10 @@ class Searches:
         running.scope.cancel()
 
     async def _run(self, running: RunningSearch, client: Client) -> None:
-        request = running.request
         try:
             with running.scope:
                 async with self._places.one(client.name):
-                    search = LiveSearch(
-                        request.problem,
-                        request.config,
-                        self._writer,
-                        running.caller,
-                        self.budget(client),
-                        outside=partial(self._stand_aside, running),
-                        give_way=partial(self._give_way, running),
-                    )
-                    running.solution = await search.find()
+                    running.solution = await self._find(running, client)
         except GrvError as error:
             running.error = self.failure(error)
         except Exception as error:  # a mistake in one search must not end the others
@@ -371,6 +363,33 @@ class Searches:
             running.error = ApiError(500, "this is a bug in grv", code="bug")
         finally:
             self._end(running, client)
+
+    async def _find(self, running: RunningSearch, client: Client) -> Solution:
+        """The solution; or the model's first response, if that calls tools.
+
+        Both are steps of one search on the ledger: what the first one paid for is not paid again.
+        """
+        request = running.request
+        first = LiveSearch(
+            request.problem,
+            request.turn or request.config,
+            self._writer,
+            running.caller,
+            self.budget(client),
+            outside=partial(self._stand_aside, running),
+            give_way=partial(self._give_way, running),
+        )
+        solution = await first.find()
+        if request.turn is None:
+            return solution
+        record = await in_ledger_thread(first.read, live=False)
+        made = record.made.get(0)
+        draft = (
+            None if made is None else Draft("", usage=made.usage, broken=made.broken, log=made.log)
+        )
+        if calls_tools(draft):
+            return replace(solution, draft=draft)
+        return await replace(first, config=request.config).find()
 
     async def _give_way(self, running: RunningSearch) -> None:
         """After a verdict, let the searches go on that have spent less."""

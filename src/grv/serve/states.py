@@ -11,7 +11,7 @@ from ..ledger.tables import TableLedger
 from ..runtime.record import SearchRecord
 from ..runtime.solution import FAILED, dollars_of
 from .clients import Client
-from .completions.responses import evidence_of, tokens
+from .completions.answers import evidence_of, tokens
 from .errors import ApiError
 
 _ID = re.compile("[0-9a-f]{24}")

@@ -85,15 +85,10 @@ class ProfileOptions(BackendOptions):
         return generator.partition(":")[2] or generator
 
 
-@dataclass(frozen=True)
-class Serving(Family):
-    """Where a server listens, what it records, and how much it does at once."""
+@dataclass(frozen=True, kw_only=True)
+class Listening(Family):
+    """Where a server listens, and how much its clients may use at once."""
 
-    ledger: str = option(
-        ...,
-        "Where grv records what is paid for: a file, or postgresql://USER@HOST/DATABASE.",
-        metavar="LEDGER",
-    )
     host: str = option(
         "127.0.0.1", "The address to listen on. Other machines need --clients.", metavar="HOST"
     )
@@ -102,14 +97,6 @@ class Serving(Family):
         None,
         "A TOML file with the clients: hashes of their keys, budgets, profiles.",
         metavar="FILE",
-    )
-    searches: int = option(64, "Searches at once.", least=1, most=10_000)
-    queue: int = option(
-        256,
-        "Searches of one client that wait for their turn. The client that has spent least is next,"
-        " with the search that has cost it least.",
-        least=0,
-        most=100_000,
     )
     connections: int = option(1024, "Connections at once.", least=1, most=100_000)
     address_connections: int | None = option(
@@ -134,15 +121,34 @@ class Serving(Family):
         least=0.01,
         most=3600,
     )
-    heartbeat: float = option(
-        5, "The longest silence of a stream, in seconds.", metavar="S", least=0.01, most=3600
-    )
     grace: float = option(
         10,
         "Seconds that searches get to end when the server is told to stop. The rest is parked.",
         metavar="S",
         least=0,
         most=86_400,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving(Listening):
+    """Where a server listens, what it records, and how much it does at once."""
+
+    ledger: str = option(
+        ...,
+        "Where grv records what is paid for: a file, or postgresql://USER@HOST/DATABASE.",
+        metavar="LEDGER",
+    )
+    searches: int = option(64, "Searches at once.", least=1, most=10_000)
+    queue: int = option(
+        256,
+        "Searches of one client that wait for their turn. The client that has spent least is next,"
+        " with the search that has cost it least.",
+        least=0,
+        most=100_000,
+    )
+    heartbeat: float = option(
+        5, "The longest silence of a stream, in seconds.", metavar="S", least=0.01, most=3600
     )
 
 

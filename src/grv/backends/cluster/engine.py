@@ -105,7 +105,7 @@ class RayEngine:
 
     def judge(self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0) -> Finding:
         """The finding on a text, from any node; what calls a server is called from here."""
-        if kinds_in(problem.check) & {"http", "human", "judge"}:
+        if kinds_in(problem.check) & {"gym", "http", "human", "judge"}:
             return self._here.judge(job, problem, check, text, seed)
         name = checksum(f"{check.digest} {problem.id} {problem.prompt}")
         for _ in range(_MOST_LOST):

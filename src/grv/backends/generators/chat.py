@@ -36,8 +36,18 @@ def parse_messages(given: Any) -> tuple[Message, ...]:
 
 def transcript(messages: Sequence[Message]) -> str:
     """The messages as one text, for scorers and verifiers that read a prompt."""
-    said = [(each["role"], _text(each["content"])) for each in messages]
+    said = [(each["role"], _said(each)) for each in messages]
     return said[0][1] if len(said) == 1 else "\n\n".join(f"{who}: {text}" for who, text in said)
+
+
+def _said(message: Message) -> str:
+    """What a message says, with its tool calls."""
+    content = message.get("content")
+    texts = [] if content is None else [_text(content)]
+    for call in message.get("tool_calls", ()):
+        function = call["function"]
+        texts.append(f"{function['name']}({function['arguments']})")
+    return "\n".join(texts)
 
 
 def _text(content: str | list[Mapping[str, Any]]) -> str:

@@ -7,6 +7,7 @@ Servers leave out different fields. Missing fields are tolerated; an answer with
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -20,8 +21,17 @@ TOO_LARGE = f"the answer has more than {LARGEST_CHOICE >> 20} MB, so grv has not
 HALF_A_CHARACTER = "the answer has half a character in it, which no file can hold"
 ONLY_THOUGHT = "the model spent all its tokens on thinking"
 WITHHELD = "the server's filter withheld the answer"
+CALLS_TOOLS = "the model calls tools, and was offered none"
+CALLS_OFFERED = "the model calls tools that it was offered"
 _MOST_TOKENS = 2**53  # larger counts are ignored
-_OF_MESSAGES = ("content", "refusal", "reasoning_content", "reasoning")  # what is read of them
+_OF_MESSAGES = (  # what is read of them
+    "content",
+    "refusal",
+    "reasoning_content",
+    "reasoning",
+    "tool_calls",
+)
+_LONGEST_CALLS = 1 << 20  # characters of the tool calls of an answer
 _MOST_DOLLARS = 1e9  # so are larger charges
 
 
@@ -84,7 +94,7 @@ def _rest(total: Usage, tokens: int) -> Usage:
 
 def texts(answer: object) -> list[Draft]:
     """The drafts of an answer, at least one, without what they used."""
-    choices = [choice for choice in _choices(answer) if _text(choice) is not None]
+    choices = [choice for choice in _choices(answer) if _text(choice) is not None or _calls(choice)]
     if not choices:
         raise ValueError("an answer without choices")
     return [_draft(choice) for choice in choices]
@@ -97,6 +107,8 @@ def _draft(choice: Mapping[str, Any]) -> Draft:
     thought = _thought(choice)
     if finish == "content_filter":
         return Draft("", broken=WITHHELD)
+    if calls := _calls(choice):
+        return calling(_text(choice) or "", calls)
     match choice:
         case {"message": {"content": None | "", "refusal": str(refusal)}} if refusal:
             return Draft("", broken=refused(refusal))
@@ -109,6 +121,34 @@ def _draft(choice: Mapping[str, Any]) -> Draft:
         is_cut=finish == "length",
         may_think=thought is not None or _is_null(choice),
     )
+
+
+def calling(text: str, calls: Sequence[Mapping[str, str]]) -> Draft:
+    """The draft of an answer that calls tools. It is no candidate: its log has what it says.
+
+    Each call has an id, a name and arguments, which are a text as the model wrote it.
+    """
+    said = json.dumps({"text": text, "calls": list(calls)})
+    if len(said) > _LONGEST_CALLS:
+        return Draft("", broken=TOO_LARGE)
+    return Draft("", broken=CALLS_TOOLS, log=said)
+
+
+def _calls(choice: Mapping[str, Any]) -> list[Mapping[str, str]]:
+    """The tool calls of a choice; what is not of their form is left out."""
+    message = choice.get("message")
+    given = message.get("tool_calls") if isinstance(message, Mapping) else None
+    calls: list[Mapping[str, str]] = []
+    for index, call in enumerate(given if isinstance(given, list) else ()):
+        match call:
+            case {"function": {"name": str(name), **function}}:
+                arguments = function.get("arguments")
+                if not isinstance(arguments, str):  # as Ollama sends them
+                    arguments = json.dumps(arguments or {})
+                id = call.get("id")
+                known = id if isinstance(id, str) and id else f"call_{index}"
+                calls.append({"id": known, "name": name, "arguments": arguments})
+    return calls
 
 
 def draft_of(
@@ -170,7 +210,8 @@ def reduced(choice: Any) -> Any:
     kept: dict[str, Any] = {
         name: choice[name] for name in ("index", "text", "finish_reason") if name in choice
     }
-    if isinstance(message := choice.get("message"), Mapping) and "content" in message:
+    message = choice.get("message")
+    if isinstance(message, Mapping) and ("content" in message or "tool_calls" in message):
         kept["message"] = {name: message[name] for name in _OF_MESSAGES if name in message}
     if (numbers := _logprobs(choice)) is not None:
         kept["logprobs"] = {"token_logprobs": list(numbers)}

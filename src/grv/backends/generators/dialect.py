@@ -102,6 +102,8 @@ class Dialect:
         efforts: the levels of `--effort` that it can express.
         reduced: what is kept of an item of a large answer.
         items: items in the list of an answer besides one for each candidate.
+        tools: whether it takes tools, messages about them and calls of them in the form of
+            OpenAI's chats.
     """
 
     name: str
@@ -121,6 +123,7 @@ class Dialect:
     efforts: tuple[str, ...] = EFFORTS
     reduced: Callable[[Any], Any] = lambda item: item
     items: int = 0
+    tools: bool = False
 
 
 @dataclass
@@ -501,7 +504,8 @@ class DialectGenerator(DialectClient):
         """The draft as it is; without its text, if that contains a key."""
         if self._endpoint.secrets.has_key(draft.reasoning):
             draft = replace(draft, reasoning="")
-        if draft.broken or not self._endpoint.secrets.has_key(draft.text):
+        said = draft.log if draft.broken else draft.text
+        if not self._endpoint.secrets.has_key(said):
             return draft
         return Draft("", None, draft.usage, broken=KEY_INSIDE)
 

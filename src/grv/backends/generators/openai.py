@@ -78,6 +78,7 @@ CHAT = Dialect(
     names=NAMES,
     likely=first_token,
     reduced=reduced,
+    tools=True,
 )
 TEXT = Dialect(
     name="openai-text",

@@ -123,6 +123,10 @@ class WholeTextCheck(abc.ABC):
         """The same check; if it asks models, its findings say what that cost."""
         return self
 
+    def at_gym(self, address: str | None) -> Self:
+        """The same check; if it asks a resources server, with the one of the operator."""
+        return self
+
     def dollars(self, price: RequestPrice, answer: int) -> float | None:
         """What one call costs besides this machine, given the bytes of the answer in a request.
 
@@ -637,6 +641,7 @@ KINDS: Mapping[str, CheckKind] = {
     ),
     "first": limited_check(".groups", "GroupCheck", "checks", for_guests=True, reads=()),
     "function": program_check(_function, not_for_guests=("labels",)),
+    "gym": text_check(".gym", "GymCheck", "row", "passes"),
     "harbor": text_check(
         ".harbor",
         "HarborCheck",

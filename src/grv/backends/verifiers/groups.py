@@ -12,7 +12,7 @@ lists the checks that ran, with the cost of each, as its stages. A person decide
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -190,11 +190,18 @@ class GroupCheck(WholeTextCheck):
 
     def priced(self, prices: JudgePrices) -> Self:
         """The same checks, whose findings say what models cost."""
+        return self._with(lambda how: how.priced(prices))
+
+    def at_gym(self, address: str | None) -> Self:
+        """The same checks, with the operator's resources server."""
+        return self._with(lambda how: how.at_gym(address))
+
+    def _with(self, changed: Callable[[WholeTextCheck], WholeTextCheck]) -> Self:
         members = []
         for member in self.members:
             how = member.check.how
             if isinstance(how, WholeTextCheck):
-                check = replace(member.check, how=how.priced(prices))
+                check = replace(member.check, how=changed(how))
                 member = replace(member, check=check)
             members.append(member)
         return replace(self, members=tuple(members))

@@ -99,6 +99,13 @@ class Verification(Family):
         " the candidates are; bayes uses what earlier problems of the ledger have shown.",
     )
 
+    gym: str | None = option(
+        None,
+        'The address of a resources server of NeMo Gym, for checks of kind "gym". Candidates are'
+        " sent to it.",
+        metavar="URL",
+    )
+
     @property
     def limits(self) -> RunLimits:
         """What programs may use if their check sets no limit."""
@@ -139,4 +146,5 @@ class Verification(Family):
             prices=prices,
             decides=decides,
             published=published,
+            gym=self.gym,
         )

@@ -88,6 +88,7 @@ class CheckVerifier:
         prices: what models that judge cost.
         decides: whether its verdicts decide searches. If not, they are labels: a check that errs is
             called once, and may err as often as it likes.
+        gym: the address of the resources server for checks of kind "gym".
         published: whether programs may get the labels of the paper's published harness. They are
             for comparison with the paper: some right programs fail.
 
@@ -119,7 +120,10 @@ class CheckVerifier:
         prices: JudgePrices | None = None,
         decides: bool = True,
         published: bool = False,
+        gym: str | None = None,
     ) -> None:
+        if gym is not None and isolation is Isolation.STRICT:
+            raise UsageError("--gym: strict isolation forbids that candidates leave this machine")
         count = workers if workers is not None else processors()
         self.engine = engine or LocalEngine(count, isolation, attempts)
         self._isolation = isolation
@@ -134,6 +138,7 @@ class CheckVerifier:
         self._prices = prices
         self._decides = decides
         self._published = published
+        self._gym = gym
         self._threads = Threads(lambda: self.engine.slots, "verify")
         self._prepared: ByteCache[str, tuple[Problem, Check]] = ByteCache(_PARSED_BYTES, _PARSED)
         self._suites: ByteCache[str, tuple[Suite, ...]] = ByteCache(_SUITES_BYTES)
@@ -169,6 +174,8 @@ class CheckVerifier:
             check.erring.refuse(f"problem {problem.id}, check")
         if self._prices is not None and isinstance(check.how, WholeTextCheck):
             check = replace(check, how=check.how.priced(self._prices))
+        if isinstance(check.how, WholeTextCheck):
+            check = replace(check, how=check.how.at_gym(self._gym))
         suites = tuple(check.how.suites())
         with self._lock:
             # A parsed check takes much more memory than the counts of its tests, which are kept.

@@ -42,14 +42,19 @@ def named_or_own(profile: Profile, given: Any) -> tuple[Mapping[str, Any], str]:
         return profile.checks[given], given
     if not isinstance(given, Mapping):
         raise wrong(PARAM, f"must be a check or the name of one, not {shown(given)}")
+    check_guest(given, profile.run_limits)
+    return given, ""
+
+
+def check_guest(given: Mapping[str, Any], allowed: RunLimits) -> None:
+    """Refuse a check of a client that is more than data, or may use more than is allowed."""
     runs = 0.0
     for record in records_in(given):
         _check_kind(record)
-        runs += _check_limits(record, profile.run_limits)
+        runs += _check_limits(record, allowed)
     if runs > _MOST_TESTS:
         problem = f"must have at most {_MOST_TESTS} tests, counted with repeat, not {runs:g}"
         raise wrong(f"{PARAM}.checks", problem)
-    return given, ""
 
 
 def _missing(profile: Profile) -> str:
@@ -120,9 +125,10 @@ def prepare(profile: Profile, problem: Problem) -> None:
     try:
         profile.prepare(problem)
     except UsageError as error:
-        raise _named(error) from error
+        raise named_error(error) from error
 
 
-def _named(error: UsageError) -> ApiError:
+def named_error(error: UsageError) -> ApiError:
+    """The mistake in a check as an error that names its field."""
     match = _PLACE.fullmatch(str(error))
     return wrong(PARAM, str(error)) if match is None else wrong(f"grv.{match[1]}", match[2])

@@ -79,17 +79,27 @@ def parse_format(given: Any) -> dict[str, Any]:
     inner = given.get("json_schema")
     if not isinstance(inner, Mapping):
         raise wrong(place, f"must be an object with a name and a schema, not {shown(inner)}")
-    _only(inner, tuple(_FIELDS), place)
-    _check_size(inner.get("schema"), f"{place}.schema")
+    return schema_format(inner, place)
+
+
+def schema_format(given: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """The form of answers that follow a schema, given its fields and their place in a request."""
+    _only(given, tuple(_FIELDS), place)
     found: dict[str, Any] = {}
     for name, kind in _FIELDS.items():
-        value = inner.get(name)
+        value = given.get(name)
         if value is None:
             continue
         if not isinstance(value, kind):
             raise wrong(f"{place}.{name}", f"must not be {shown(value)}")
-        found[name] = _schema(value, f"{place}.schema") if name == "schema" else value
+        found[name] = parse_schema(value, f"{place}.schema") if name == "schema" else value
     return {"type": "json_schema", "json_schema": found}
+
+
+def parse_schema(given: Any, place: str) -> Any:
+    """A schema, if it is small enough and every keyword is known."""
+    _check_size(given, place)
+    return _schema(given, place)
 
 
 def _check_size(schema: Any, place: str) -> None:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from ...backends.generators.chat import transcript
-from ...backends.generators.sampling import EFFORTS, Sampling
+from ...backends.generators.sampling import Sampling
 from ...backends.protocols import Problem
 from ...core.errors import UsageError
 from ...core.search import Policy
@@ -26,37 +26,17 @@ from ...policies import spec
 from ...runtime.config import SearchConfig
 from ...text import checksum
 from ..errors import ApiError, wrong
-from ..fields import flag, number, only, record, whole
+from ..fields import flag, number, only, record
 from ..profiles import Profile, SearchPlan, profile_named
 from . import checks
-from .formats import parse_format
-from .messages import parse_messages
+from .dialect import COMMON, Asked, ServerDialect
 from .require import Require
+from .tools import OneTurn
 
 LONGEST_WAIT = 86_400.0  # seconds
 _LONGEST_NAME = 200  # characters of a policy, or of `fresh`
-_MOST_STOPS = 16
-_LONGEST_STOP = 1000  # characters: every call of the search sends them
-_LARGEST_SEED = 2**62  # each candidate has a seed of its own, counted from this one
 _LARGEST_VALUE = 1e100  # of an answer: sums of such amounts are still numbers
 
-_COMMON = ("model", "stream", "stream_options", "grv")
-_SAMPLING = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "stop", "seed")
-_PASSED_ON = ("frequency_penalty", "presence_penalty")
-# Fields without influence on the answer.
-_IGNORED = ("user", "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key")
-# Fields that are understood only with these values: grv gives one text.
-_FIXED: Mapping[str, tuple[Any, ...]] = {
-    "n": (1,),
-    "best_of": (1,),
-    "logprobs": (False,),
-    "echo": (False,),
-    "suffix": ("",),
-    "tools": ([],),
-    "tool_choice": ("none",),
-    "parallel_tool_calls": (True, False),
-    "modalities": (["text"],),
-}
 GRV = ("check", "policy", "costs", "budget", "value", "require", "deadline", "fresh")
 
 
@@ -65,7 +45,7 @@ class CompletionRequest:
     """A valid request.
 
     Attributes:
-        chat: whether it is a chat; otherwise it continues a text.
+        dialect: how it is answered.
         profile: what its model stands for.
         problem: what to answer, and how the answer is verified.
         config: how to search.
@@ -74,9 +54,10 @@ class CompletionRequest:
         deadline: seconds after which it is answered, however far the search is.
         stream: whether the answer is streamed.
         include_usage: whether a stream ends with the usage.
+        turn: how to find the model's first response, if that may call tools.
     """
 
-    chat: bool
+    dialect: ServerDialect
     profile: Profile
     problem: Problem
     config: SearchConfig
@@ -85,6 +66,7 @@ class CompletionRequest:
     deadline: float | None = None
     stream: bool = False
     include_usage: bool = False
+    turn: SearchConfig | None = None
 
     @cached_property
     def search(self) -> str:
@@ -103,130 +85,82 @@ class CompletionRequest:
 
 
 def parse_request(
-    body: Any, profiles: Mapping[str, Profile], *, chat: bool, client: str = ""
+    body: Any, profiles: Mapping[str, Profile], dialect: ServerDialect, *, client: str = ""
 ) -> CompletionRequest:
     """The request in a body, of a client that may use these profiles.
 
     It may take long, because checks are compiled.
     """
     given = record(body, "", "the request")
-    known = (
-        *_COMMON,
-        *_SAMPLING,
-        *_PASSED_ON,
-        *_IGNORED,
-        *_FIXED,
-        "response_format",
-        "reasoning_effort",
-    )
-    only(given, "", (*known, "messages" if chat else "prompt"))
-    for name, allowed in _FIXED.items():
+    only(given, "", (*COMMON, *dialect.known, *dialect.fixed))
+    for name, allowed in dialect.fixed.items():
         if name in given and given[name] not in allowed:
             raise wrong(name, f"{shown(given[name])} is not supported")
     profile = profile_named(given.get("model"), profiles)
-    asked = record(given.get("grv", {}), "grv", "grv")
-    only(asked, "grv.", GRV)
-    check, name = checks.named_or_own(profile, asked.get("check"))
-    problem = _problem(given, profile, check, _fresh(asked), chat=chat)
+    wanted = record(given.get("grv", {}), "grv", "grv")
+    only(wanted, "grv.", GRV)
+    check, name = checks.named_or_own(profile, wanted.get("check"))
+    asked = dialect.read(given, profile)
+    problem = _problem(asked, profile, check, _fresh(wanted), chat=dialect.chat)
     checks.prepare(profile, problem)
     more = {"client": client} if client else {}
     if name:
         more["named_check"] = name
+    plan = _plan(wanted, profile, asked.answers)
+    sampling = _sampling(asked, profile)
+    turn = None
     try:
-        config = profile.config(_plan(asked, profile), _sampling(given, profile), more)
+        config = profile.config(plan, sampling, more, may_call=asked.may_call)
+        if asked.may_call:
+            one = replace(plan, policy=OneTurn())
+            turn = profile.config(one, sampling, more, may_call=True)
     except UsageError as error:
         raise ApiError(400, str(error), code="invalid_value") from error
-    stream = flag(given, "stream")
-    options = record(given.get("stream_options", {}), "stream_options", "stream_options")
-    only(options, "stream_options.", ("include_usage", "include_obfuscation"))
     return CompletionRequest(
-        chat,
+        dialect,
         profile,
         problem,
         config,
         name,
-        _require(asked, profile),
-        number(asked, "deadline", "grv.", least=1e-3, most=LONGEST_WAIT),
-        stream,
-        flag(options, "include_usage"),
+        _require(wanted, profile),
+        number(wanted, "deadline", "grv.", least=1e-3, most=LONGEST_WAIT),
+        flag(given, "stream"),
+        asked.include_usage,
+        turn,
     )
 
 
 def _problem(
-    given: Mapping[str, Any], profile: Profile, check: Mapping[str, Any], fresh: str, *, chat: bool
+    asked: Asked, profile: Profile, check: Mapping[str, Any], fresh: str, *, chat: bool
 ) -> Problem:
     """The problem. Its id is a hash of its content, so that equal requests are the same problem."""
-    messages: tuple[Mapping[str, Any], ...] = ()
+    messages = asked.messages
     if chat:
         if not profile.chat:
             message = f"{profile.name} continues a text: use /v1/completions"
             raise ApiError(400, message, code="invalid_value", param="model")
-        messages = parse_messages(given.get("messages"))
+        about_tools = any(each["role"] == "tool" or "tool_calls" in each for each in messages)
+        if (asked.tools or about_tools) and not profile.takes_tools:
+            raise wrong("tools", f"{profile.name} takes no tools")
         prompt = transcript(messages)
-        asked = transcript([each for each in messages if each["role"] == "user"][-1:] or messages)
+        said = transcript([each for each in messages if each["role"] == "user"][-1:] or messages)
     else:
-        prompt = asked = _prompt(given.get("prompt"))
+        prompt = said = asked.prompt
     content = json.dumps([chat, messages or prompt, dict(check), fresh], sort_keys=True)
-    return Problem(f"request {checksum(content)[:16]}", prompt, check, asked, messages=messages)
+    return Problem(f"request {checksum(content)[:16]}", prompt, check, said, messages=messages)
 
 
-def _prompt(given: Any) -> str:
-    if isinstance(given, list) and len(given) == 1:
-        (given,) = given
-    if not isinstance(given, str):
-        raise wrong("prompt", f"must be one text, not {shown(given)}")
-    return given
-
-
-def _sampling(given: Mapping[str, Any], profile: Profile) -> Sampling:
+def _sampling(asked: Asked, profile: Profile) -> Sampling:
     """The profile's sampling with what the request says."""
     sampling = profile.sampling
-    changes: dict[str, Any] = {
-        "temperature": number(given, "temperature", least=0, most=100),
-        "top_p": number(given, "top_p", least=1e-9, most=1),
-        "max_tokens": _tokens(given, sampling.max_tokens),
-        "seed": whole(given, "seed", least=-_LARGEST_SEED, most=_LARGEST_SEED),
-        "stop": _stops(given.get("stop")),
-    }
-    if "response_format" in given:
-        changes["response_format"] = parse_format(given["response_format"])
-    if "reasoning_effort" in given:
-        changes["effort"] = _effort(given["reasoning_effort"])
-    more = {name: number(given, name, least=-2, most=2) for name in _PASSED_ON if name in given}
+    changes = {name: value for name, value in asked.sampling.items() if value is not None}
+    more = {**asked.passed_on, **asked.tools}
     if more:
         changes["extra_body"] = (sampling.extra_body or {}) | more
-    made = {name: value for name, value in changes.items() if value is not None}
-    return dataclasses.replace(sampling, **made) if made else sampling
+    return dataclasses.replace(sampling, **changes) if changes else sampling
 
 
-def _tokens(given: Mapping[str, Any], most: int | None) -> int | None:
-    """The most tokens of a candidate: not more than the server's file allows."""
-    for name in ("max_completion_tokens", "max_tokens"):
-        if (found := whole(given, name, most=most)) is not None:
-            return found
-    return None
-
-
-def _effort(given: Any) -> str:
-    if not isinstance(given, str) or given not in EFFORTS:
-        there = ", ".join(EFFORTS)
-        raise wrong("reasoning_effort", f"must be one of {there}, not {shown(given)}")
-    return given
-
-
-def _stops(given: Any) -> tuple[str, ...] | None:
-    if given is None:
-        return None
-    stops = [given] if isinstance(given, str) else given
-    fits = isinstance(stops, list) and len(stops) <= _MOST_STOPS
-    if not fits or not all(isinstance(each, str) and each for each in stops):
-        raise wrong("stop", f"must be a text or a list of up to {_MOST_STOPS} texts")
-    if any(len(each) > _LONGEST_STOP for each in stops):
-        raise wrong("stop", f"must have at most {_LONGEST_STOP} characters in each text")
-    return tuple(stops)
-
-
-def _plan(asked: Mapping[str, Any], profile: Profile) -> SearchPlan:
+def _plan(asked: Mapping[str, Any], profile: Profile, answers: int) -> SearchPlan:
     """The profile's plan with what the request says. It may lower a budget, not raise it."""
     plan = profile.plan
     budget = number(asked, "budget", "grv.", least=0, most=plan.limits.budget)
@@ -238,6 +172,7 @@ def _plan(asked: Mapping[str, Any], profile: Profile) -> SearchPlan:
             plan.limits,
             budget=plan.limits.budget if budget is None else budget,
             value=plan.limits.value if value is None else value,
+            answers=answers,
         ),
     )
 

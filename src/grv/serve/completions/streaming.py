@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -13,33 +12,24 @@ import anyio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from ...runtime.solution import Solution
-from ..errors import ApiError
 from ..searches import RunningSearch
+from .dialect import EventWriter
 from .requests import CompletionRequest
-from .responses import choices, chunk, found_of, text_of, usage_of
 
 _HEARTBEAT = b": heartbeat\n\n"
-_DONE = b"data: [DONE]\n\n"
 _LEAST_PAUSE = 0.2  # seconds between two reports of progress
 
 
-def as_json(data: Mapping[str, Any]) -> bytes:
-    """JSON in ASCII: texts may contain what UTF-8 cannot express."""
-    return json.dumps(data).encode("ascii")
-
-
-def event(data: Mapping[str, Any]) -> bytes:
-    """One server-sent event."""
-    return b"data: " + as_json(data) + b"\n\n"
-
-
 async def progress(
-    request: CompletionRequest, running: RunningSearch, heartbeat: float, until: float
+    request: CompletionRequest,
+    running: RunningSearch,
+    write: EventWriter,
+    heartbeat: float,
+    until: float,
 ) -> AsyncGenerator[bytes]:
     """Progress and heartbeats, until the search ends or time is over.
 
-    Progress is a chunk without choices; a heartbeat is a comment, which clients skip.
+    A heartbeat is a comment, which clients skip.
     """
     told: Mapping[str, Any] | None = None
     sent = reported = -math.inf
@@ -50,7 +40,7 @@ async def progress(
             told = new
             sent = now
             reported = now
-            yield event(chunk(request, [], grv=new))
+            yield write(request.dialect.progress(request, new))
         elif now >= sent + heartbeat:
             sent = now
             yield _HEARTBEAT
@@ -59,22 +49,6 @@ async def progress(
             wake = min(wake, reported + _LEAST_PAUSE)
         with anyio.move_on_after(max(0.0, wake - time.monotonic())):
             await changed.wait()
-
-
-def answer(request: CompletionRequest, solution: Solution, *, detailed: bool) -> list[bytes]:
-    """The last events of a stream."""
-    try:
-        text = text_of(request, solution, detailed=detailed)
-    except ApiError as error:
-        return [event(error.body), _DONE]
-    found = found_of(request, solution)
-    events = [
-        event(chunk(request, choices(request, text))),
-        event(chunk(request, choices(request, None), grv=found)),
-    ]
-    if request.include_usage:
-        events.append(event(chunk(request, [], usage=usage_of(solution))))
-    return [*events, _DONE]
 
 
 class EventStream(Response):

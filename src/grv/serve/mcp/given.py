@@ -20,6 +20,7 @@ from ...runtime.config import GeneratorConfig, SearchConfig
 from ...runtime.record import SearchRecord
 from ...text import checksum
 from ..completions import checks
+from ..completions.chat_dialect import TEXT
 from ..completions.requests import CompletionRequest
 from ..errors import ApiError, wrong
 from ..fields import number
@@ -72,7 +73,7 @@ def parse_given(
         raise ApiError(400, str(error), code="invalid_value") from error
     deadline = number(given, "deadline", least=1e-3, most=longest_wait)
     return CompletionRequest(
-        chat=False, profile=profile, problem=problem, config=config, check=name, deadline=deadline
+        TEXT, profile=profile, problem=problem, config=config, check=name, deadline=deadline
     )
 
 

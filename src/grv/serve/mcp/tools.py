@@ -26,8 +26,9 @@ from ...runtime.budget import ACCOUNT_SPENT, TOTAL_SPENT
 from ...runtime.solution import FAILED, Solution
 from ...text import checksum
 from ..clients import Client
+from ..completions.answers import evidence_of, found_of, text_of
+from ..completions.chat_dialect import CHAT, TEXT
 from ..completions.requests import GRV, LONGEST_WAIT, CompletionRequest, parse_request
-from ..completions.responses import evidence_of, found_of, text_of
 from ..door import parse_body
 from ..errors import ApiError, wrong
 from ..fields import number, only, record
@@ -332,7 +333,8 @@ class Tools:
 
         def parse() -> CompletionRequest:
             allowed = {profile.name: profile}
-            return parse_request(body, allowed, chat=profile.chat, client=client.name)
+            dialect = CHAT if profile.chat else TEXT
+            return parse_request(body, allowed, dialect, client=client.name)
 
         request = await anyio.to_thread.run_sync(parse, limiter=self._threads)
         solution = await self._found(request, client, arrived, report)

@@ -1,17 +1,51 @@
-"""Responses: a solution as OpenAI's clients read it, with the field `grv`."""
+"""Answers: what a solution says to a request, and the field `grv`."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
 from typing import Any
 
 from ...backends.protocols import NOTHING, Finding, Usage, verified_part
 from ...runtime.budget import ACCOUNT_SPENT, TOTAL_SPENT
 from ...runtime.solution import FAILED, UNFINISHED, Solution
 from ..errors import ApiError
+from .dialect import Answered
 from .requests import CompletionRequest
 from .require import Require
+from .tools import calls_of, calls_tools
+
+
+def answered(request: CompletionRequest, solution: Solution, *, detailed: bool) -> Answered:
+    """What a request is answered with, whatever its dialect.
+
+    Raises:
+        ApiError: there is nothing that the request accepts. It has the bill.
+    """
+    used = solution.usage.get("generate", Usage())
+    counts = (int(used.prompt_tokens), int(used.completion_tokens))
+    found = found_of(request, solution)
+    if solution.draft is not None and calls_tools(solution.draft):
+        text, calls = calls_of(solution.draft)
+        return Answered([text], calls, *counts, {**found, "calls_tools": True})
+    return Answered(texts_of(request, solution, detailed=detailed), (), *counts, found)
+
+
+def texts_of(request: CompletionRequest, solution: Solution, *, detailed: bool) -> list[str]:
+    """The texts that answer a request: as many different ones as it wants.
+
+    Raises:
+        ApiError: there are fewer, and the request does not accept the best.
+    """
+    first = text_of(request, solution, detailed=detailed)
+    wanted = request.config.limits.answers
+    texts = [draft.text for draft in solution.answers] or [first]
+    if len(texts) < wanted and request.require is not Require.BEST:
+        message = (
+            f"{len(texts)} of {wanted} different verified answers ({solution.outcome});"
+            ' "require": "best" returns those'
+        )
+        found = found_of(request, solution)
+        raise ApiError(422, message, code="not_verified", param="n", grv=found)
+    return texts
 
 
 def text_of(request: CompletionRequest, solution: Solution, *, detailed: bool) -> str:
@@ -57,6 +91,7 @@ def found_of(request: CompletionRequest, solution: Solution) -> dict[str, Any]:
         "wrong_probability": solution.wrong_probability,
         "search": solution.search,
         "answer_program": solution.answer_program,
+        **_programs(solution),
         "bill": {
             "cost": bill.total,
             "generated": bill.generated,
@@ -72,6 +107,13 @@ def found_of(request: CompletionRequest, solution: Solution) -> dict[str, Any]:
     }
 
 
+def _programs(solution: Solution) -> dict[str, Any]:
+    """The programs of all answers, if there are several."""
+    if len(solution.answers) < 2:
+        return {}
+    return {"answer_programs": [*solution.answer_programs]}
+
+
 def evidence_of(finding: Finding | None, check: str) -> dict[str, Any] | None:
     """What the verifier found. Of a check of the server, clients learn the name only."""
     if finding is None:
@@ -85,54 +127,7 @@ def _details(finding: Finding) -> dict[str, Any]:
     return {name: value for name, value in finding.evidence.items() if name != "answer_program"}
 
 
-def usage_of(solution: Solution) -> dict[str, int]:
-    """The tokens of all candidates."""
-    used = solution.usage.get("generate", Usage())
-    return tokens(used.prompt_tokens, used.completion_tokens)
-
-
 def tokens(prompt: int, completion: int) -> dict[str, int]:
     """A usage as OpenAI's clients read it."""
     counts = {"prompt_tokens": int(prompt), "completion_tokens": int(completion)}
     return {**counts, "total_tokens": sum(counts.values())}
-
-
-def completion(request: CompletionRequest, solution: Solution, text: str) -> dict[str, Any]:
-    """The body of a response that is not streamed."""
-    choice = {"index": 0, "finish_reason": "stop", "logprobs": None}
-    said = {"message": {"role": "assistant", "content": text}} if request.chat else {"text": text}
-    return {
-        **head(request, "chat.completion" if request.chat else "text_completion"),
-        "choices": [choice | said],
-        "usage": usage_of(solution),
-        "grv": found_of(request, solution),
-    }
-
-
-def chunk(
-    request: CompletionRequest, choices: list[Mapping[str, Any]], **more: Any
-) -> dict[str, Any]:
-    """A chunk of a stream."""
-    kind = "chat.completion.chunk" if request.chat else "text_completion"
-    return {**head(request, kind), "choices": choices, **more}
-
-
-def choices(request: CompletionRequest, text: str | None) -> list[Mapping[str, Any]]:
-    """The choice of a chunk with a text; None is the end."""
-    finish = "stop" if text is None else None
-    choice = {"index": 0, "finish_reason": finish, "logprobs": None}
-    if request.chat:
-        delta = {} if text is None else {"role": "assistant", "content": text}
-        return [choice | {"delta": delta}]
-    return [choice | {"text": text or ""}]
-
-
-def head(request: CompletionRequest, kind: str) -> dict[str, Any]:
-    """The fields that every response has."""
-    prefix = "chatcmpl" if request.chat else "cmpl"
-    return {
-        "id": f"{prefix}-{request.search}",
-        "object": kind,
-        "created": int(time.time()),
-        "model": request.profile.name,
-    }

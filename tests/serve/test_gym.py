@@ -1,0 +1,274 @@
+"""NeMo Gym, both ways: our checks behind its contract, and its servers as a check of ours.
+
+The shapes are those of NeMo Gym 0.5.1 (commit 07d6b0d07): what `simple_agent` posts to `/verify`,
+and what `BaseVerifyResponse` and `judge_failsafe` return.
+"""
+
+from __future__ import annotations
+
+import http.server
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grv.apps import cli
+from grv.backends.protocols import Problem
+from grv.backends.sandbox.limits import Isolation
+from grv.backends.verifiers.gym import endpoint, request_of
+from grv.backends.verifiers.pool import CheckVerifier
+from grv.core.errors import UsageError
+from grv.core.values import Verdict
+from support.serving import Server, key_hash, serving_command
+
+KEY = "a-key-of-some-length"
+
+
+def recorded(text: str, **row: Any) -> dict[str, Any]:
+    """A request as NeMo Gym's agent posts it, with null for all that its models leave open."""
+    said = {"annotations": [], "text": text, "type": "output_text", "logprobs": None}
+    message = {
+        "id": "message_1",
+        "content": [said],
+        "role": "assistant",
+        "status": "completed",
+        "type": "message",
+    }
+    reasoning = {"id": "rs_1", "summary": [], "type": "reasoning", "encrypted_content": None}
+    return {
+        "responses_create_params": {
+            "background": None,
+            "input": [{"content": "What is 6 times 7?", "role": "user", "type": "message"}],
+            "instructions": None,
+            "max_output_tokens": None,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
+            "temperature": 1.0,
+        },
+        "response": {
+            "id": "response_1",
+            "created_at": 1.0,
+            "error": None,
+            "model": "model_1",
+            "object": "response",
+            "output": [reasoning, message],
+            "parallel_tool_calls": False,
+            "tool_choice": "none",
+            "tools": [],
+            "usage": None,
+        },
+        "_ng_task_index": 0,
+        **row,
+    }
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("gym")
+    (folder / "clients.toml").write_text(f'[clients.trainer]\nkey = "{key_hash(KEY)}"\n')
+    with serving_command(
+        "verify",
+        " verifies",
+        folder,
+        "--serve",
+        "--clients",
+        folder / "clients.toml",
+        files=False,
+    ) as up:
+        yield up
+    assert up.events("bug") == []
+    assert not any(KEY in line or "boxed" in line for line in up.lines)
+
+
+def post(server: Server, body: Any, path: str = "/verify", key: str = KEY) -> tuple[int, Any]:
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+    address = server.url.removesuffix("/verify") + path
+    request = urllib.request.Request(address, json.dumps(body).encode(), headers)
+    try:
+        with urllib.request.urlopen(request) as response:
+            return response.status, json.load(response)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "reward"),
+    [
+        ("It is \\boxed{42}", {"expected_answer": "42"}, 1.0),
+        ("It is \\boxed{41}", {"expected_answer": "42"}, 0.0),
+        ("I do not know.", {"expected_answer": "42"}, 0.0),
+        (
+            "```python\nprint(2 * int(input()))\n```",
+            {"verifier_metadata": {"unit_tests": {"inputs": ["2\n"], "outputs": ["4\n"]}}},
+            1.0,
+        ),
+        ("Paris", {"check": {"kind": "text", "equals": "Paris"}}, 1.0),
+    ],
+)
+def test_a_request_of_nemo_gym_gets_its_reward(
+    server: Server, text: str, row: dict[str, Any], reward: float
+) -> None:
+    asked = recorded(text, **row)
+    status, answer = post(server, asked)
+    assert status == 200
+    assert answer["reward"] == reward
+    assert answer["responses_create_params"]["input"] == asked["responses_create_params"]["input"]
+    assert answer["response"]["id"] == "response_1"
+    assert answer["grv"]["verdict"] == ("passed" if reward else "failed")
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"check": {"kind": "command", "argv": ["true"]}}, "must be one of"),
+        ({"check": {"kind": "http", "url": "http://127.0.0.1:1/"}}, "must be one of"),
+        ({"check": {"kind": "gym", "row": {}}}, "must be one of"),
+        ({"check": {"kind": "math", "answer": "4", "limits": {"seconds": 1e6}}}, "at most"),
+        ({"check": "house"}, "must be a check"),
+        ({"rubric": "be polite"}, "there is no check for this row"),
+        ({"expected_answer": "42", "response": {"output": 3}}, "must be a list"),
+    ],
+)
+def test_a_client_gives_only_checks_that_are_data(
+    server: Server, row: dict[str, Any], said: str
+) -> None:
+    status, answer = post(server, recorded("x", **row))
+    assert (status, said in answer["error"]["message"]) == (400, True)
+
+
+def test_a_client_needs_a_key_and_a_session_needs_nothing(server: Server) -> None:
+    assert post(server, recorded("x", expected_answer="42"), key="wrong")[0] == 401
+    assert post(server, {}, "/seed_session") == (200, {})
+
+
+def test_a_server_for_other_machines_needs_clients(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["verify", "--serve", "--host", "0.0.0.0"]) == 2
+    assert "give --clients FILE" in capsys.readouterr().err
+    assert cli.run(["verify"]) == 2
+    assert "--serve to answer requests" in capsys.readouterr().err
+
+
+class Gym:
+    """A resources server that answers with what it is told."""
+
+    def __init__(self) -> None:
+        self.answer: dict[str, Any] = {"reward": 1.0}
+        self.received: list[tuple[str, dict[str, Any]]] = []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:  # the name that http.server calls
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                outer.received.append((self.path, body))
+                content = json.dumps({**body, **outer.answer}).encode()
+                self.send_response(200)
+                self.send_header("content-length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, format: str, *arguments: Any) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+
+@pytest.fixture
+def gym() -> Iterator[Gym]:
+    made = Gym()
+    thread = threading.Thread(target=made.server.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+CHECK: dict[str, Any] = {"kind": "gym", "row": {"expected_answer": "42"}}
+PROBLEM = Problem("p7", "What is 6 times 7?", CHECK)
+
+
+def test_the_server_of_the_operator_judges(gym: Gym) -> None:
+    with CheckVerifier(workers=1, gym=gym.url) as verifier:
+        passed = verifier.find(PROBLEM, "It is 42.")
+        gym.answer = {"reward": 0.5}
+        failed = verifier.find(PROBLEM, "It is 41.")
+        gym.answer = {"reward": 0.0, "_ng_failure_class": "judge_failed"}
+        broken = verifier.find(PROBLEM, "It is 40.")
+    assert (passed.verdict, passed.reason) == (Verdict.PASSED, "judged by gym: reward 1")
+    assert passed.evidence == {"judged_by": "gym", "reward": 1.0}
+    assert (failed.verdict, failed.reason) == (Verdict.FAILED, "judged by gym: reward 0.5")
+    assert broken.verdict is Verdict.BROKEN
+    path, body = gym.received[0]
+    assert path == "/verify"
+    assert body == request_of(PROBLEM, CHECK["row"], "It is 42.")
+    assert body["expected_answer"] == "42"
+    asked = {"role": "user", "content": "What is 6 times 7?"}
+    assert body["responses_create_params"]["input"] == [asked]
+    assert body["response"]["output"][0]["content"][0]["text"] == "It is 42."
+
+
+def test_a_lower_reward_may_pass_and_a_group_may_have_it(gym: Gym) -> None:
+    gym.answer = {"reward": 0.5}
+    half = {**CHECK, "passes": 0.5}
+    group = {"kind": "first", "checks": [{"kind": "text", "contains_any": ["42"]}, half]}
+    with CheckVerifier(workers=1, gym=gym.url) as verifier:
+        assert verifier.find(Problem("g", "?", group), "42").verdict is Verdict.PASSED
+        assert verifier.find(Problem("g", "?", group), "41").verdict is Verdict.FAILED
+    assert len(gym.received) == 1
+
+
+def test_no_file_of_problems_names_a_server() -> None:
+    with CheckVerifier(workers=1) as verifier:
+        with pytest.raises(UsageError, match="give --gym URL"):
+            verifier.prepare(PROBLEM)
+        elsewhere = {**CHECK, "url": "http://127.0.0.1:1/"}
+        with pytest.raises(UsageError, match="url: no such field"):
+            verifier.prepare(Problem("p", "?", elsewhere))
+        with pytest.raises(UsageError, match=r"row\.response: grv sets this field itself"):
+            verifier.prepare(Problem("p", "?", {"kind": "gym", "row": {"response": 1}}))
+    with pytest.raises(UsageError, match="strict isolation forbids"):
+        CheckVerifier(workers=1, gym="http://127.0.0.1:1", isolation=Isolation.STRICT)
+    with (
+        CheckVerifier(workers=1, gym="ftp://x") as verifier,
+        pytest.raises(UsageError, match="not an address"),
+    ):
+        verifier.prepare(PROBLEM)
+
+
+def test_an_answer_without_a_reward_is_no_verdict(gym: Gym) -> None:
+    gym.answer = {"reward": None}
+    with CheckVerifier(workers=1, gym=gym.url, attempts=1) as verifier:
+        found = verifier.find(PROBLEM, "42")
+    assert found.verdict is Verdict.BROKEN
+    assert "must have a reward" in found.reason
+
+
+def test_verdicts_of_another_server_are_other_verdicts(gym: Gym) -> None:
+    with (
+        CheckVerifier(workers=1, gym=gym.url) as one,
+        CheckVerifier(workers=1, gym="http://127.0.0.1:1") as other,
+    ):
+        assert one.conditions(PROBLEM) != other.conditions(PROBLEM)
+    assert endpoint("http://127.0.0.1:1/verify/") == "http://127.0.0.1:1/verify"
+
+
+def test_grv_verifies_with_grv(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ways at once: our check of kind gym asks our server."""
+    monkeypatch.setenv("VERIFIER_API_KEY", KEY)
+    line = {"problem": "p", "prompt": "6 x 7?", "check": CHECK}
+    line["candidates"] = ["\\boxed{42}", "\\boxed{41}"]
+    (tmp_path / "candidates.jsonl").write_text(json.dumps(line) + "\n")
+    out = tmp_path / "labels.jsonl"
+    words = ["verify", str(tmp_path / "candidates.jsonl"), "-o", str(out), "--gym", server.url]
+    assert cli.run(words) == 0
+    labels = [json.loads(each) for each in out.read_text().splitlines()]
+    found = {each["candidate"]: each["verdict"] for each in labels if "candidate" in each}
+    assert found == {0: "passed", 1: "failed"}
