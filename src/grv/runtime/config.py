@@ -11,7 +11,9 @@ import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from ..backends.callables import backend_of
 from ..backends.protocols import Problem
@@ -547,6 +549,19 @@ def _backend_name(backend: object) -> str:
     if type(backend).__repr__ is not object.__repr__ and not hasattr(backend, "__qualname__"):
         return repr(backend)
     named: Any = backend if hasattr(backend, "__qualname__") else type(backend)
+    if not isinstance(named, type | FunctionType):
+        return _with_checksum(named)
+    if named not in _NAMES:
+        _NAMES[named] = _with_checksum(named)
+    return _NAMES[named]
+
+
+# Of functions and classes whose source was read: to find a class, its whole file is parsed.
+_NAMES: WeakKeyDictionary[type | FunctionType, str] = WeakKeyDictionary()
+
+
+def _with_checksum(named: Any) -> str:
+    """The name of a function or a class, with a checksum of its source if there is one."""
     try:
         source = inspect.getsource(named)
     except (OSError, TypeError, SyntaxError, tokenize.TokenError):  # typed in, or compiled
