@@ -140,18 +140,6 @@ class Pace:
         return self.overlap and price <= SHARE * spent
 
 
-class _Durations:
-    """The rounds that were measured, and their seconds in all, by kind."""
-
-    def __init__(self) -> None:
-        self.rounds = [0, 0, 0]
-        self.seconds = [0.0, 0.0, 0.0]
-
-    def add(self, kind: int, seconds: float) -> None:
-        self.rounds[kind] += 1
-        self.seconds[kind] += seconds
-
-
 class SearchClock:
     """The seconds since a search began, and the mean duration of a round of each kind.
 
@@ -167,8 +155,9 @@ class SearchClock:
         self._mean = [0.0, 0.0, 0.0]
         if given is not None:
             self._mean = [given.generate, given.verify, given.rescore]
-        self._own = _Durations()
-        self._others = _Durations()
+        # What was measured: own rounds by kind, then those of other searches.
+        self._rounds = [0] * 6
+        self._seconds = [0.0] * 6
 
     def see(self, event: Event, *, own: bool = True) -> None:
         """Count one round; what was not measured takes as long as was given.
@@ -187,9 +176,11 @@ class SearchClock:
             self._ready = kind == 0 or overlapped
 
     def _measure(self, kind: int, seconds: float, *, own: bool) -> None:
-        (self._own if own else self._others).add(kind, seconds)
-        durations = self._own if self._own.rounds[kind] else self._others
-        self._mean[kind] = durations.seconds[kind] / durations.rounds[kind]
+        index = kind if own else kind + 3
+        self._rounds[index] += 1
+        self._seconds[index] += seconds
+        index = kind if self._rounds[kind] else kind + 3
+        self._mean[kind] = self._seconds[index] / self._rounds[index]
 
     def too_late(self, deadline: float) -> str:
         """Why no further verification ends before the deadline; "" if one does.

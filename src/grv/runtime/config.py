@@ -193,7 +193,7 @@ class SearchConfig:
         most = self.generators[name].most
         return self.limits if most is None else replace(self.limits, most=most)
 
-    @property
+    @cached_property
     def chooser(self) -> Chooser:
         """Decides which generator acts next."""
         shares = root_shares({name: each.costs for name, each in self.generators.items()})
