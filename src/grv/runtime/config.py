@@ -281,6 +281,13 @@ class SearchConfig:
 
     def started(self, problem: Problem, account: str = "") -> Started:
         """The first ledger entry of the search."""
+        check = _check_text(problem)
+        prior = "" if self.prior is None else self.prior.to_text()
+        return Started(problem.id, self.settings, problem.prompt, check, account, prior)
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """What the ledger records of the configuration: what results depend on, and the plan."""
         limits = self.limits_of(next(iter(self.generators)))
         plan: dict[str, Any] = {
             "policy": self.policy_name,
@@ -309,8 +316,7 @@ class SearchConfig:
             own = {name: recorded_prices(each.costs) for name, each in self.generators.items()}
             plan["costs_by_generator"] = own
             plan["portfolio"] = _COLD if self.prior is None else f"learned, {self.prior.hash}"
-        started = started_entry(problem, {**self.identity, **plan}, account)
-        return replace(started, prior="" if self.prior is None else self.prior.to_text())
+        return {**self.identity, **plan}
 
     @cached_property
     def policy_name(self) -> str:
@@ -403,8 +409,11 @@ def _hashed(about: Mapping[str, Any]) -> dict[str, Any]:
 
 def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "") -> Started:
     """The first entry of a search, with what is asked and how it is checked."""
-    check = json.dumps(dict(problem.check), sort_keys=True, default=str) if problem.check else ""
-    return Started(problem.id, about, problem.prompt, check, account)
+    return Started(problem.id, about, problem.prompt, _check_text(problem), account)
+
+
+def _check_text(problem: Problem) -> str:
+    return json.dumps(dict(problem.check), sort_keys=True, default=str) if problem.check else ""
 
 
 def _shown_number(number: int) -> str:
