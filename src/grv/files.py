@@ -278,35 +278,34 @@ def typed(kind: type[_Kind], record: object) -> _Kind:
     if not isinstance(record, Mapping):
         raise ValueError(f"must be a record, not {shown(record)}")
     values = {}
-    for name, hint, is_needed in _fields(cast(Hashable, kind)):
+    for name, read, is_needed in _fields(cast(Hashable, kind)):
         if name in record:
-            values[name] = _typed(record[name], hint, name)
+            values[name] = read(record[name], name)
         elif is_needed:
             raise ValueError(f"{name!r} is missing")
     return kind(**values)
-
-
-@functools.cache
-def _fields(kind: Hashable) -> list[tuple[str, Any, bool]]:
-    """The fields of a dataclass: name, annotation, and whether they have no default."""
-    hints = get_type_hints(kind)
-    return [
-        (each.name, hints[each.name], each.default is MISSING and each.default_factory is MISSING)
-        for each in fields(kind)  # type: ignore[arg-type]
-    ]
-
-
-def _typed(value: Any, kind: Any, name: str) -> Any:
-    """The value converted to its annotation: lists become tuples, records become dataclasses."""
-    return _reader(kind)(value, name)
 
 
 _Reader = Callable[[Any, str], Any]  # of a value and its name
 
 
 @functools.cache
+def _fields(kind: Hashable) -> list[tuple[str, _Reader, bool]]:
+    """The fields of a dataclass: name, what reads values, and whether they have no default."""
+    hints = get_type_hints(kind)
+    return [
+        (
+            each.name,
+            _reader(hints[each.name]),
+            each.default is MISSING and each.default_factory is MISSING,
+        )
+        for each in fields(kind)  # type: ignore[arg-type]
+    ]
+
+
+@functools.cache
 def _reader(kind: Any) -> _Reader:
-    """What converts values to an annotation."""
+    """What converts values to an annotation: lists become tuples, records become dataclasses."""
     origin = get_origin(kind)
     parts = get_args(kind)
     if isinstance(kind, type) and is_dataclass(kind):
@@ -357,11 +356,15 @@ def _read_tuple(parts: tuple[Any, ...], value: Any, name: str) -> tuple[Any, ...
 def _read_mapping(parts: tuple[Any, ...], value: Any, name: str) -> dict[Any, Any]:
     if not isinstance(value, Mapping):
         raise _cannot_be(name, value)
+    if parts == (str, Any) and all([type(key) is str for key in value]):
+        return dict(value)
     read_key, read_value = map(_reader, parts)
     return {read_key(key, name): read_value(each, name) for key, each in value.items()}
 
 
 def _read_plain(kind: Any, origin: Any, parts: tuple[Any, ...], value: Any, name: str) -> Any:
+    if type(value) is kind and kind is not int:  # nearly always
+        return value
     if not _plain(value, kind, origin, parts):
         raise _cannot_be(name, value)
     return float(value) if kind is float else value
@@ -373,7 +376,7 @@ def _cannot_be(name: str, value: Any) -> ValueError:
 
 def _plain(value: Any, kind: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
     """Whether a value has a type without parts, such as `int` or a `Literal`."""
-    if kind is Any or (type(value) is kind and kind is not int):
+    if kind is Any:
         return True
     kind = getattr(kind, "__supertype__", kind)  # of a `NewType`
     if origin is Literal:

@@ -582,8 +582,7 @@ def test_texts_of_any_kind_are_accepted(profile: Profile) -> None:
 
 def test_a_profile_needs_a_budget_and_its_checks_must_be_right(profile: Profile) -> None:
     def made(**changes: Any) -> Profile:
-        given = {**vars(profile), **changes}
-        return Profile(**given)
+        return dataclasses.replace(profile, **changes)
 
     with pytest.raises(UsageError, match="profile m: give a budget"):
         made(plan=SearchPlan())
@@ -595,7 +594,7 @@ def test_a_profile_needs_a_budget_and_its_checks_must_be_right(profile: Profile)
 
 def test_a_request_may_raise_the_price_of_a_failure_and_not_lower_it(profile: Profile) -> None:
     plan = SearchPlan(costs=Costs(1, 10, failure=2, score=0.5), limits=Limits(budget=500))
-    priced = Profile(**{**vars(profile), "plan": plan})
+    priced = dataclasses.replace(profile, plan=plan)
     request = parsed(priced, body({"check": MATH}))
     assert request.config.costs == plan.costs
     for prices in ("1,20,4", [1, 20, 4]):
@@ -612,7 +611,7 @@ def test_a_request_may_raise_the_price_of_a_failure_and_not_lower_it(profile: Pr
 def test_costs_that_are_measured_are_only_guessed(profile: Profile) -> None:
     meter = Meter(Prices({}, {"verify_call": 1.0, "generate_call": 1.0}))
     plan = SearchPlan(costs=Measured(1, 10), limits=Limits(budget=5, most=Costs(2, 20)))
-    measured = Profile(**{**vars(profile), "plan": plan, "meter": meter})
+    measured = dataclasses.replace(profile, plan=plan, meter=meter)
     request = parsed(measured, body({"check": MATH, "costs": "0.01,0.1"}))
     assert request.config.costs == Measured(0.01, 0.1)
     request = parsed(measured, body({"check": MATH, "costs": "0.01,0.1,0.05"}))

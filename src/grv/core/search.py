@@ -238,6 +238,8 @@ class Search:
             except BaseException as error:  # a plan may raise anything, and cannot continue then
                 self._error = error
                 raise
+            if isinstance(self._asked, Stop):
+                self._ahead = None  # the two refer to each other: apart, both are freed at once
         return self._asked
 
     def tell(self, event: Event) -> None:

@@ -11,7 +11,9 @@ import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from ..backends.callables import backend_of
 from ..backends.protocols import Problem
@@ -191,7 +193,7 @@ class SearchConfig:
         most = self.generators[name].most
         return self.limits if most is None else replace(self.limits, most=most)
 
-    @property
+    @cached_property
     def chooser(self) -> Chooser:
         """Decides which generator acts next."""
         shares = root_shares({name: each.costs for name, each in self.generators.items()})
@@ -279,6 +281,13 @@ class SearchConfig:
 
     def started(self, problem: Problem, account: str = "") -> Started:
         """The first ledger entry of the search."""
+        check = _check_text(problem)
+        prior = "" if self.prior is None else self.prior.to_text()
+        return Started(problem.id, self.settings, problem.prompt, check, account, prior)
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """What the ledger records of the configuration: what results depend on, and the plan."""
         limits = self.limits_of(next(iter(self.generators)))
         plan: dict[str, Any] = {
             "policy": self.policy_name,
@@ -307,8 +316,7 @@ class SearchConfig:
             own = {name: recorded_prices(each.costs) for name, each in self.generators.items()}
             plan["costs_by_generator"] = own
             plan["portfolio"] = _COLD if self.prior is None else f"learned, {self.prior.hash}"
-        started = started_entry(problem, {**self.identity, **plan}, account)
-        return replace(started, prior="" if self.prior is None else self.prior.to_text())
+        return {**self.identity, **plan}
 
     @cached_property
     def policy_name(self) -> str:
@@ -401,8 +409,11 @@ def _hashed(about: Mapping[str, Any]) -> dict[str, Any]:
 
 def started_entry(problem: Problem, about: Mapping[str, Any], account: str = "") -> Started:
     """The first entry of a search, with what is asked and how it is checked."""
-    check = json.dumps(dict(problem.check), sort_keys=True, default=str) if problem.check else ""
-    return Started(problem.id, about, problem.prompt, check, account)
+    return Started(problem.id, about, problem.prompt, _check_text(problem), account)
+
+
+def _check_text(problem: Problem) -> str:
+    return json.dumps(dict(problem.check), sort_keys=True, default=str) if problem.check else ""
 
 
 def _shown_number(number: int) -> str:
@@ -547,6 +558,19 @@ def _backend_name(backend: object) -> str:
     if type(backend).__repr__ is not object.__repr__ and not hasattr(backend, "__qualname__"):
         return repr(backend)
     named: Any = backend if hasattr(backend, "__qualname__") else type(backend)
+    if not isinstance(named, type | FunctionType):
+        return _with_checksum(named)
+    if named not in _NAMES:
+        _NAMES[named] = _with_checksum(named)
+    return _NAMES[named]
+
+
+# Of functions and classes whose source was read: to find a class, its whole file is parsed.
+_NAMES: WeakKeyDictionary[type | FunctionType, str] = WeakKeyDictionary()
+
+
+def _with_checksum(named: Any) -> str:
+    """The name of a function or a class, with a checksum of its source if there is one."""
     try:
         source = inspect.getsource(named)
     except (OSError, TypeError, SyntaxError, tokenize.TokenError):  # typed in, or compiled

@@ -499,6 +499,10 @@ class SolveRun:
             return InOrder() if math.isinf(self.total_budget) else LeastSpent()
         return parse(self.schedule) if isinstance(self.schedule, str) else self.schedule
 
+    def most_at_once(self) -> int:
+        """How many problems may be searched at once now."""
+        return self.at_once or 2 * self.caller.lanes.room
+
     @property
     def gives_way(self) -> bool:
         """Whether a search that has begun may wait for others."""

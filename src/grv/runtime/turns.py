@@ -123,7 +123,7 @@ class Turns:
         # Calls reserve the highest cost. Near the end of the money one search runs at a time, so
         # that no search ends for want of money that calls in flight are about to return.
         costs = run.config.limits.most or run.config.costs
-        self.gate = Gate(self._at_once, self.budget, costs, run.config.limits.budget)
+        self.gate = Gate(run.most_at_once, self.budget, costs, run.config.limits.budget)
         self.done = self.solved = skipped
         self.problems = skipped + (expected or 0)
         self._expected = expected
@@ -145,10 +145,6 @@ class Turns:
         self.batches: Batches | None = None
         if any(isinstance(each, BatchedGenerator) for each in generators):
             self.batches = Batches(run.caller, self._is_idle, run.batches)
-
-    def _at_once(self) -> int:
-        """How many problems may be searched at once now."""
-        return self.run.at_once or 2 * self.run.caller.lanes.room
 
     def tell(self) -> None:
         """Report the progress to the listener."""

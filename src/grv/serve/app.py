@@ -35,7 +35,9 @@ from .profiles import Profile, without_owner
 from .searches import RunningSearch, Searches
 from .states import state_of
 
-_SOON = 0.25  # seconds: a search that ends sooner answers a stream with its own status
+# Seconds. A search that ends sooner answers a stream with its own status. Until then, nobody looks
+# whether the client has left: most recorded answers are there sooner.
+_SOON = 0.25
 _PARSERS = 4  # threads that parse requests; searches have threads of their own
 _READERS = 4  # threads that read the ledger for clients
 
@@ -183,20 +185,27 @@ class Application:
         until = arrived + (math.inf if request.deadline is None else request.deadline)
         with ExitStack() as stack:
             running = stack.enter_context(self._searches.hold(request, client))
+            await _wait(running, min(until, time.monotonic() + _SOON))
             if not request.stream:
-                async with until_left(http.receive) as left:
-                    await _wait(running, until)
-                if left.is_set():
-                    running.go_on(buffer)
-                    raise ClientLeft
+                if not running.done.is_set():
+                    await self._wait_for_both(http, running, until, buffer)
                 answer = await self._answer(request, running, client, until)
                 return _json(dialect.body(request, answer), buffer)
-            await _wait(running, min(until, time.monotonic() + _SOON))
             if running.done.is_set():
                 await self._answer(request, running, client, until)
             holding = stack.pop_all()
             events = self._stream(request, running, client, until, buffer, holding)
             return EventStream(events, holding)
+
+    async def _wait_for_both(
+        self, http: HttpRequest, running: RunningSearch, until: float, buffer: Buffer
+    ) -> None:
+        """Wait for the search as long as its client is there; ClientLeft if it leaves."""
+        async with until_left(http.receive) as left:
+            await _wait(running, until)
+        if left.is_set():
+            running.go_on(buffer)
+            raise ClientLeft
 
     async def _answer(
         self, request: CompletionRequest, running: RunningSearch, client: Client, until: float

@@ -75,6 +75,9 @@ class Profile:
     meter: Meter | None = None
     pricing: Meter | None = None
     joined: bool = False
+    _configs: dict[tuple[tuple[str, Any], ...], SearchConfig] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.plan.limits.budget):
@@ -106,9 +109,20 @@ class Profile:
     ) -> SearchConfig:
         """The configuration of a search; `more` is what also distinguishes it from others.
 
-        A plan of a request is checked here, that of the profile once. `may_call` is whether the
-        first response may call tools.
+        A plan of a request is checked here, that of the profile once. Requests that change neither
+        plan nor sampling share a configuration. `may_call` is whether the first response may call
+        tools.
         """
+        if plan is not self.plan or sampling is not self.sampling or may_call:
+            return self._new_config(plan, sampling, more, may_call=may_call)
+        key = tuple(more.items())
+        if key not in self._configs:
+            self._configs[key] = self._new_config(plan, sampling, more, may_call=False)
+        return self._configs[key]
+
+    def _new_config(
+        self, plan: SearchPlan, sampling: Sampling, more: Mapping[str, Any], *, may_call: bool
+    ) -> SearchConfig:
         backends = self.backends
         sampled = getattr(backends.generator, "sampled", None)
         if sampling != self.sampling and sampled is not None:

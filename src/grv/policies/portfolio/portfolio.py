@@ -235,7 +235,8 @@ class Portfolio:
             name, id = self._answers[0]
             return MemberAction(name, Stop(Reason.SOLVED, id))
         while running := [member for member in self.members if not member.over]:
-            chosen = self._chooser.choose(running)
+            is_only = len(running) == 1 and not self._chooser.steers
+            chosen = running[0] if is_only else self._chooser.choose(running)
             if not isinstance(action := chosen.search.ask(), Stop):
                 return MemberAction(chosen.name, action)
         return MemberAction(*self._end())
@@ -252,6 +253,8 @@ class Portfolio:
 
 def sum_of(bills: Mapping[str, Bill]) -> Bill:
     """The bill of several searches together."""
+    if len(bills) == 1:
+        return next(iter(bills.values()))
     return Bill(
         sum(bill.generated for bill in bills.values()),
         sum(bill.verified for bill in bills.values()),
