@@ -131,7 +131,7 @@ class UserRepository:
         except GitError as error:
             if "not a git repository" in str(error):
                 raise UsageError(f"{os.fspath(folder)}: this is no git repository") from error
-            if "must be run in a work tree" in str(error):
+            if "must be run in a work tree" in str(error) or "bare repository" in str(error):
                 raise UsageError(f"{os.fspath(folder)}: a bare repository has no files") from error
             raise
         found = cls(os.fsdecode(top.rstrip(b"\n")))
