@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from functools import partial
 
-import anyio.to_thread
+import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
@@ -21,12 +22,14 @@ from ..errors import ApiError
 from ..events import Events
 from ..guard import RequestGuard, client_of
 from ..searches import Searches
+from ..threads import ClientThreads
 from .protocol import Context, protocol_server
 from .tools import Tools
 
 PATH = "/mcp"
 _CLIENT = "grv.client"  # the field of a request's scope that has its client
 _BUFFER = "grv.buffer"  # and the bytes that it counts
+_PARSERS = 4  # threads that parse requests
 _SESSIONS = 256  # of one client at once, in versions of the protocol that have sessions
 _IDLE = 1800.0  # seconds without a request after which a session ends
 
@@ -57,6 +60,7 @@ class McpApplication:
         self._slow = slow
         self._buffers = Buffers(door.bounds.client)
         self._open = OpenRequests(door.bounds.requests // 2 if clients.known else math.inf)
+        self._parsers = ClientThreads(_PARSERS, known=clients.known)
         server = protocol_server(tools, events, _client, _count)
         names: Sequence[str] = clients.names
         self._sessions = {
@@ -90,7 +94,7 @@ class McpApplication:
         if http.method == "POST":
             buffer = http.scope[_BUFFER] = held.enter_context(self._buffers.of(client.name))
             content = await read_body(http, self._bounds.body, self._slow, buffer.add)
-            await anyio.to_thread.run_sync(parse_body, content)
+            await self._parsers.run(client.name, partial(parse_body, content))
         http.scope[_CLIENT] = client
         return _Handled(self._sessions[client.name], content)
 
