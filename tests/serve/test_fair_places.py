@@ -66,6 +66,24 @@ async def test_ten_requests_are_not_delayed_by_a_thousand_beyond_their_share() -
 
 
 @pytest.mark.anyio
+async def test_searches_that_cost_nothing_keep_no_other_client_waiting() -> None:
+    places = Places(2)
+    ended: list[str] = []
+
+    async def search(client: str) -> None:
+        async with places.one(client):
+            await anyio.lowlevel.checkpoint()
+            ended.append(client)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(100):
+            group.start_soon(search, "rich")
+        for _ in range(5):
+            group.start_soon(search, "poor")
+    assert [at for at, client in enumerate(ended) if client == "poor"][-1] < 20
+
+
+@pytest.mark.anyio
 async def test_what_a_client_spent_before_does_not_keep_it_out() -> None:
     server = Server(1)
     server.places.charge("old", 1e9)

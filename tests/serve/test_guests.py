@@ -289,6 +289,12 @@ def test_the_bytes_of_a_client_are_bounded_and_given_back() -> None:
         other.add(40)
         with pytest.raises(ApiError):
             other.add(1)
+    with buffers.of("alice") as gone:
+        gone.add(60)
+    gone.add(100)  # a call that ends after its client has left
+    with buffers.of("alice") as one, buffers.of("alice") as other:
+        one.add(60)
+        other.add(40)
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,9 @@
 """Git repositories: what commits they have, copies of them, diffs, and branches from diffs.
 
 Git is run with the arguments of a list, never by a shell. Variables such as GIT_DIR, which a hook
-sets, do not reach it. Where `apart` is given, neither the user's configuration nor that of the
-machine counts, so that no filter, hook or helper of theirs runs on what an agent wrote.
+sets, do not reach it. The configuration of a repository starts nothing: no hook, filter,
+file-system monitor, signature program or download. Where `apart` is given, neither the user's
+configuration nor that of the machine counts, so that nothing of theirs runs on what an agent wrote.
 """
 
 from __future__ import annotations
@@ -11,16 +12,44 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.errors import UsageError
 
-_LINK = b"160000"  # the mode of a submodule in a tree
+SUBMODULE = b"160000"  # the mode of a submodule in a tree
 _TIMEOUT = 600.0
 _AUTHOR = "grv"
 _ADDRESS = "grv@localhost"
+_LOCAL = (b"local", b"worktree")  # the scopes of settings that a repository brings along
+# What the configuration of a repository could start, switched off.
+_OFF = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.sshCommand=false",
+    "core.pager=cat",
+    "core.askPass=",
+    "credential.helper=",
+    "diff.external=",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "commit.gpgSign=false",
+    "log.showSignature=false",
+    "protocol.allow=never",
+    "safe.bareRepository=explicit",
+    "submodule.recurse=false",
+)
+SWITCHED_OFF = tuple(part for setting in _OFF for part in ("-c", setting))
+_VARIABLES = {
+    "GIT_ALLOW_PROTOCOL": "none",  # unlike protocol.allow, no setting of a repository overrides it
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
 # Git refuses these in names of branches; anything else that is unusual goes too.
 _UNUSUAL = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -30,9 +59,9 @@ class GitError(UsageError):
 
 
 def environment(*, apart: bool = False) -> dict[str, str]:
-    """The variables that git gets."""
+    """The variables that git gets: none of its own, which could name repositories and programs."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    kept |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    kept |= _VARIABLES
     if apart:
         kept |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
         kept |= {"GIT_ATTR_NOSYSTEM": "1", "HOME": os.devnull, "XDG_CONFIG_HOME": os.devnull}
@@ -44,6 +73,7 @@ def git(
     folder: str | os.PathLike[str],
     apart: bool = False,
     variables: Mapping[str, str] | None = None,
+    settings: Sequence[str] = (),
     given: bytes = b"",
 ) -> bytes:
     """What git prints.
@@ -53,6 +83,7 @@ def git(
         folder: where it runs.
         apart: whether the configuration of the user and of the machine is left out.
         variables: more variables of the environment.
+        settings: more settings, each after `-c`.
         given: its standard input.
 
     Raises:
@@ -60,7 +91,7 @@ def git(
     """
     try:
         done = subprocess.run(
-            ["git", *arguments],
+            ["git", *SWITCHED_OFF, *settings, *arguments],
             cwd=folder,
             env={**environment(apart=apart), **(variables or {})},
             input=given,
@@ -100,10 +131,13 @@ class UserRepository:
         except GitError as error:
             if "not a git repository" in str(error):
                 raise UsageError(f"{os.fspath(folder)}: this is no git repository") from error
-            if "must be run in a work tree" in str(error):
+            if "must be run in a work tree" in str(error) or "bare repository" in str(error):
                 raise UsageError(f"{os.fspath(folder)}: a bare repository has no files") from error
             raise
-        return cls(os.fsdecode(top.rstrip(b"\n")))
+        found = cls(os.fsdecode(top.rstrip(b"\n")))
+        if found.private_folder != cls(os.fspath(folder)).private_folder:
+            raise UsageError(f"{os.fspath(folder)}: its files are elsewhere (core.worktree)")
+        return found
 
     @property
     def private_folder(self) -> str:
@@ -128,14 +162,16 @@ class UserRepository:
             "-z",
             "--untracked-files=no",
             "--no-renames",
+            "--ignore-submodules=all",
             folder=self.folder,
+            settings=self._without_filters(),
         )
         return [os.fsdecode(line[3:]) for line in listed.split(b"\0") if line]
 
     def submodules(self, commit: str) -> list[str]:
         """The submodules of a commit."""
         listed = git("ls-tree", "-r", "-z", "--full-tree", commit, folder=self.folder)
-        lines = [line for line in listed.split(b"\0") if line.startswith(_LINK)]
+        lines = [line for line in listed.split(b"\0") if line.startswith(SUBMODULE)]
         return [os.fsdecode(line.partition(b"\t")[2]) for line in lines]
 
     def has(self, reference: str) -> str | None:
@@ -197,8 +233,7 @@ class UserRepository:
         for role in ("AUTHOR", "COMMITTER"):
             who |= {f"GIT_{role}_NAME": _AUTHOR, f"GIT_{role}_EMAIL": _ADDRESS}
             who[f"GIT_{role}_DATE"] = date
-        unsigned = ("-c", "commit.gpgSign=false")
-        arguments = (*unsigned, "commit-tree", tree, "-p", commit, "-m", message)
+        arguments = ("commit-tree", tree, "-p", commit, "-m", message)
         return git(*arguments, folder=self.folder, variables=who).decode().strip()
 
     def apply(self, diff: str) -> None:
@@ -210,7 +245,27 @@ class UserRepository:
             GitError: it does not apply.
         """
         given = diff.encode("utf-8", "surrogateescape")
-        git("apply", "--whitespace=nowarn", "-", folder=self.folder, given=given)
+        settings = self._without_filters()
+        how = ("--whitespace=nowarn", "-")
+        git("apply", *how, folder=self.folder, settings=settings, given=given)
+
+    def _without_filters(self) -> list[str]:
+        """The settings that switch off the filters of the repository; those of the user stay."""
+        wanted = ("--show-scope", "--name-only", "-z", "--get-regexp", r"^filter\.")
+        try:
+            listed = git("config", *wanted, folder=self.folder).split(b"\0")
+        except GitError:  # there is none
+            return []
+        settings: list[str] = []
+        for scope, name in zip(listed[::2], listed[1::2], strict=False):
+            filter_name = os.fsdecode(name).rpartition(".")[0]
+            if scope not in _LOCAL:
+                continue
+            if "=" in filter_name:
+                raise UsageError(f"{self.folder}: the name of a filter contains =: {filter_name}")
+            for setting in ("clean=", "smudge=", "process=", "required=false"):
+                settings += ["-c", f"{filter_name}.{setting}"]
+        return settings
 
     def _line(self, *arguments: str) -> str:
         return os.fsdecode(git(*arguments, folder=self.folder)).strip()

@@ -8,10 +8,10 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import anyio
-import anyio.to_thread
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
@@ -34,6 +34,7 @@ from .metrics import Metrics
 from .profiles import Profile, without_owner
 from .searches import RunningSearch, Searches
 from .states import state_of
+from .threads import ClientThreads
 
 # Seconds. A search that ends sooner answers a stream with its own status. Until then, nobody looks
 # whether the client has left: most recorded answers are there sooner.
@@ -78,8 +79,8 @@ class Application:
         self._events = events
         self._pace = pace
         self._started = int(time.time())
-        self._parsers = anyio.CapacityLimiter(_PARSERS)
-        self._readers = anyio.CapacityLimiter(_READERS)
+        self._parsers = ClientThreads(_PARSERS, known=clients.known)
+        self._readers = ClientThreads(_READERS, known=clients.known)
         self._reader = reader or searches.ledger  # what clients read holds up no search
         self._buffers = Buffers(door.bounds.client)
         self._open = OpenRequests(door.bounds.requests // 2 if clients.known else math.inf)
@@ -101,7 +102,10 @@ class Application:
         await self._guard(scope, receive, send)
 
     def _client(self, http: HttpRequest) -> Client:
-        return client_of(http, self._clients)
+        """The client of a request, which counts as one of its requests until it is answered."""
+        client = client_of(http, self._clients)
+        http.scope["held"].enter_context(self._open.one_more(client.name))
+        return client
 
     def _allowed(self, client: Client) -> dict[str, Profile]:
         """The profiles that a client may use."""
@@ -152,14 +156,14 @@ class Application:
         def read() -> dict[str, Any]:
             return state_of(self._reader, search, client, running=running)
 
-        return _json(await anyio.to_thread.run_sync(read, limiter=self._readers), buffer)
+        return _json(await self._readers.run(client.name, read), buffer)
 
     async def _show_metrics(self, http: HttpRequest) -> Response:
-        if not self._client(http).metrics:
+        client = self._client(http)
+        if not client.metrics:
             raise ApiError(403, "this client may not read the metrics", code="forbidden")
-        text = await anyio.to_thread.run_sync(
-            self._metrics.text, self._searches.running, limiter=self._readers
-        )
+        metrics = partial(self._metrics.text, self._searches.running)
+        text = await self._readers.run(client.name, metrics)
         return Response(text, media_type="text/plain; version=0.0.4")
 
     def _endpoint(self, dialect: ServerDialect) -> Callable[[HttpRequest], Awaitable[Response]]:
@@ -171,7 +175,6 @@ class Application:
     async def _complete(self, http: HttpRequest, dialect: ServerDialect) -> Response:
         arrived = time.monotonic()
         client = self._client(http)
-        http.scope["held"].enter_context(self._open.one_more(client.name))
         buffer = self._buffer(http, client)
         content = await read_body(http, self._door.bounds.body, self._pace.slow, buffer.add)
 
@@ -180,7 +183,7 @@ class Application:
                 parse_body(content), self._allowed(client), dialect, client=client.name
             )
 
-        request = await anyio.to_thread.run_sync(parse, limiter=self._parsers)
+        request = await self._parsers.run(client.name, parse)
         http.scope["grv"] |= {"model": request.profile.name, "search": request.search}
         until = arrived + (math.inf if request.deadline is None else request.deadline)
         with ExitStack() as stack:

@@ -22,9 +22,15 @@ class Buffer:
         self._client = client
         self._most = most
         self._own = 0
+        self._closed = False
 
     def add(self, size: int) -> None:
-        """Count some bytes; an ApiError if the client has too many. One request always has room."""
+        """Count some bytes; an ApiError if the client has too many. One request always has room.
+
+        After the end of the request nothing is counted: nobody is there to read it.
+        """
+        if self._closed:
+            return
         others = self._held[self._client] - self._own
         if others and others + self._own + size > self._most:
             raise ApiError(
@@ -47,6 +53,7 @@ class Buffer:
 
     def close(self) -> None:
         """Forget the bytes."""
+        self._closed = True
         self._held[self._client] -= self._own
         self._own = 0
         if not self._held[self._client]:

@@ -134,7 +134,8 @@ class _Turn:
 class Places:
     """Places for some searches at once. Others wait, and clients share the places fairly.
 
-    The client that has spent least is next, with the search that has cost it least. A client that
+    The client that has spent least is next, with the search that has cost it least; of clients that
+    have spent the same, the one that has the fewest places. A client that
     was away is counted as if it had spent as much as the least of those that are here: what it did
     not use before gives it no right to all places now, and what it spent before does not keep it
     out.
@@ -146,6 +147,7 @@ class Places:
         self._spent: dict[str, float] = {}  # by client
         self._present: Counter[str] = Counter()  # searches that have a place or wait for one
         self._waiting: dict[str, list[_Turn]] = {}  # by client; heaps
+        self._held: Counter[str] = Counter()  # places, by client
 
     def charge(self, client: str, amount: float) -> None:
         """Count what a client spends."""
@@ -163,7 +165,7 @@ class Places:
             try:
                 yield
             finally:
-                self._give_back()
+                self._give_back(client)
         finally:
             self._present[client] -= 1
 
@@ -175,26 +177,26 @@ class Places:
         if not self._waiting:
             return
         turn = self._queued(client, spent)
-        self._give_back()
+        self._give_back(client)
         try:
             await turn.begins.wait()
         except BaseException:
             if not turn.begins.is_set():
                 self._forget(client, turn)
-                self._free -= 1
+                self._take(client)
             raise
 
     async def _wait(self, client: str) -> None:
         """Wait for the first place of a search."""
         if self._free > 0:
-            self._free -= 1
+            self._take(client)
             return
         turn = self._queued(client, 0.0)
         try:
             await turn.begins.wait()
         except BaseException:
             if turn.begins.is_set():
-                self._give_back()
+                self._give_back(client)
             else:
                 self._forget(client, turn)
             raise
@@ -211,29 +213,34 @@ class Places:
         if not turns:
             del self._waiting[client]
 
-    def _next(self) -> _Turn:
-        """The search that is next."""
-        client = min(self._waiting, key=lambda name: self._spent[name])
+    def _begin_next(self) -> None:
+        """Give a place to the search that is next."""
+        client = min(self._waiting, key=lambda name: (self._spent[name], self._held[name]))
         turns = self._waiting[client]
         turn = heapq.heappop(turns)
         if not turns:
             del self._waiting[client]
-        return turn
+        self._take(client)
+        turn.begins.set()
 
     @contextmanager
-    def left(self) -> Iterator[None]:
+    def left(self, client: str) -> Iterator[None]:
         """Leave a place to others, and return without waiting; the next one waits instead."""
-        self._give_back()
+        self._give_back(client)
         try:
             yield
         finally:
-            self._free -= 1
+            self._take(client)
 
-    def _give_back(self) -> None:
+    def _take(self, client: str) -> None:
+        self._free -= 1
+        self._held[client] += 1
+
+    def _give_back(self, client: str) -> None:
         self._free += 1
+        self._held[client] -= 1
         while self._free > 0 and self._waiting:
-            self._free -= 1
-            self._next().begins.set()
+            self._begin_next()
 
 
 class Searches:
@@ -402,7 +409,7 @@ class Searches:
         self._busy[running.client] -= 1
         self._stop_if_idle(running)
         try:
-            with self._places.left():
+            with self._places.left(running.client):
                 yield
         finally:
             running.aside = False

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from mcp import Client
 from grv.ledger.sqlite import SqliteLedger
 from support.commands import grv
 from support.mcp_clients import call, http, http_server, over_http, stdio
+from support.servers import FaultyServer
 from support.serving import RIGHT, Model, Server, key_hash, write_job
 
 pytestmark = pytest.mark.slow
@@ -251,14 +253,19 @@ def clients_file(folder: Path) -> Path:
     return path
 
 
-def post(server: Server, body: object, *headers: str, path: str = "/mcp") -> bytes:
-    """The raw answer to a request."""
+def written(body: object, *headers: str, path: str = "/mcp") -> bytes:
+    """A request."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
     host = [] if any(each.startswith("Host") for each in headers) else ["Host: localhost"]
     lines = [f"POST {path} HTTP/1.1", *host, *headers, "Content-Type: application/json"]
     lines += ["Accept: application/json, text/event-stream", "Connection: close"]
     lines += [f"Content-Length: {len(content)}", "", ""]
-    return server.raw("\r\n".join(lines).encode() + content)
+    return "\r\n".join(lines).encode() + content
+
+
+def post(server: Server, body: object, *headers: str, path: str = "/mcp") -> bytes:
+    """The raw answer to a request."""
+    return server.raw(written(body, *headers, path=path))
 
 
 def status(answer: bytes) -> int:
@@ -281,6 +288,38 @@ def test_pages_of_other_origins_and_rebound_names_are_refused(tmp_path: Path, mo
         assert status(post(server, b'{"a": "\\ud800"}')) == 400
         assert status(post(server, b"", "Content-Length: 9999999")) in (400, 413)
         assert status(post(server, started, path="/v1/chat/completions")) == 404
+
+
+def test_results_that_a_client_does_not_read_are_bounded(tmp_path: Path) -> None:
+    long = "x" * 200_000 + RIGHT
+    with FaultyServer(text=lambda request, seed: long) as made, ExitStack() as stack:
+        write_job(tmp_path, made, policy="verify-all")
+        options = ("--client-mb", 1, "--slow", 3, "--clients", clients_file(tmp_path))
+        with http_server(tmp_path, *options) as server:
+            own = f"Authorization: Bearer {BOB}"
+            started = post(server, {"jsonrpc": "2.0", **START[0]}, own).decode().split("\r\n")
+            session = next(line for line in started if line.startswith("mcp-session-id"))
+            solve = {"name": "solve", "arguments": {"problem": "p", "check": MATH}}
+            asked = {"jsonrpc": "2.0", "method": "tools/call", "params": solve}
+            for number in range(12):
+                one = stack.enter_context(socket.socket())
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                one.connect(server.address)
+                one.sendall(written({**asked, "id": number + 10}, own, session))
+            ends = time.monotonic() + 60
+            while len(server.events("tool")) < 12 and time.monotonic() < ends:
+                time.sleep(0.05)
+            statuses = [each["status"] for each in server.events("tool")]
+            assert set(statuses) == {200, 429}
+            assert statuses.count(200) <= 4  # the data are in a result twice
+
+            async def again(client: Client) -> None:
+                found = await call(client, "solve", problem="p", check=MATH)
+                assert found["answer"] == long
+
+            time.sleep(4)  # those that do not read are given up
+            http(server, again, BOB)
+            assert server.events("bug") == []
 
 
 def test_every_client_needs_its_key_and_has_sessions_and_money_of_its_own(

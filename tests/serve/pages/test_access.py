@@ -131,6 +131,22 @@ def test_signing_out_ends_the_session_and_a_restart_does_not(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+def test_signing_out_ends_the_streams_of_the_session(tmp_path: Path) -> None:
+    run(tmp_path / "ledger", ["one"])
+    env = {"GRV_REVIEWERS": f"ann:{REVIEW}"}
+    with dashboard(tmp_path / "ledger", "--review", env=env) as up:
+        cookie = signed_in(up, REVIEW)
+        request = urllib.request.Request(f"{origin(up)}/api/events", headers={"cookie": cookie})
+        with urllib.request.urlopen(request, timeout=30) as stream:
+            assert stream.readline() == b"retry: 1500\n"
+            assert (
+                up.status("/api/session", method="DELETE", cookie=cookie, origin=origin(up)) == 204
+            )
+            run(tmp_path / "ledger", ["two"])
+            assert b"event:" not in b"".join(stream).partition(b"\n\n")[2]
+
+
+@pytest.mark.slow
 def test_keys_are_guessed_slowly(tmp_path: Path) -> None:
     run(tmp_path / "ledger", ["one"])
     with dashboard(
@@ -201,6 +217,7 @@ def test_strange_addresses_are_no_bugs(up: Dashboard) -> None:
     watch = signed_in(up, WATCH)
     assert up.status(f"/api/searches/x/{'9' * 5000}", cookie=watch) == 404
     assert up.status("/api/searches/%00", cookie=watch) == 404
+    assert up.status("/api/searches/%00/1", cookie=watch) == 404
     assert up.status("/api/searches?q=%00", cookie=watch) == 400
     assert up.status("/api/session", {"key": "\ud800"}, origin=origin(up)) == 400
     assert not any("bug" in line for line in up.lines)

@@ -32,13 +32,14 @@ def main(task: str, image: str, workdir: str, agent: str, model: str) -> int:
         return 2
     write_cost(json.loads(results[0].read_text(encoding="utf-8")))
     after = results[0].parent / "artifacts" / workdir.lstrip("/")
-    if not after.is_dir():
+    if after.is_symlink() or not after.is_dir():
         print(f"harbor collected no {workdir}", file=sys.stderr)
         return 2
     copy_out(image, workdir, Path("a"))
     shutil.move(after, "b")
     # In this way the names in the diff begin with a/ and b/, as git writes them.
-    command = ["git", "diff", "--no-index", "--no-prefix", "--no-color", "--no-ext-diff", "a", "b"]
+    plain = ["--no-prefix", "--no-color", "--no-ext-diff", "--no-textconv"]
+    command = ["git", "diff", "--no-index", *plain, "a", "b"]
     diff = subprocess.run(command, capture_output=True, check=False)
     if diff.returncode == 0:
         print("the agent changed nothing", file=sys.stderr)

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..git import UserRepository, git
+from ..git import SUBMODULE, UserRepository, git
 from ..sandbox import scratch
 from .containers import remove_container
 
@@ -72,10 +72,12 @@ class RunFolder:
         """What the tree has become, as a diff of git against the commit.
 
         Files that the tree's `.gitignore` names are no part of it. A diff that is not UTF-8 is
-        written in git's binary form, whose characters are plain.
+        written in git's binary form, whose characters are plain. Submodules are left as they are:
+        git would look into them with settings that the agent may have written there.
         """
         assert self.source is not None
-        self._git("add", "--all")
+        paths = b"\0".join([b".", *self._not_submodules()])
+        self._git("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", given=paths)
         found = self._difference(self.source.commit)
         try:
             return found.decode("utf-8")
@@ -85,12 +87,19 @@ class RunFolder:
             attributes.write_text("* -diff\n", encoding="ascii")
             return self._difference(self.source.commit).decode("ascii")
 
+    def _not_submodules(self) -> list[bytes]:
+        """Path patterns that leave out the submodules of the index."""
+        listed = self._git("ls-files", "--stage", "-z").split(b"\0")
+        paths = [line.partition(b"\t")[2] for line in listed if line.startswith(SUBMODULE)]
+        return [b":(exclude,top,literal)" + path for path in paths]
+
     def _difference(self, commit: str) -> bytes:
         plain = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
         return self._git("diff", "--cached", "--binary", "--full-index", *plain, commit, "--")
 
-    def _git(self, *arguments: str) -> bytes:
-        return git(*arguments, folder=self.tree, apart=True, variables=self._places)
+    def _git(self, *arguments: str, given: bytes = b"") -> bytes:
+        places = self._places
+        return git(*arguments, folder=self.tree, apart=True, variables=places, given=given)
 
     @property
     def _places(self) -> dict[str, str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from functools import partial
 
-import anyio.to_thread
+import anyio
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
@@ -14,18 +15,21 @@ from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
 from ...core.errors import LedgerError
-from ..buffers import Buffers
+from ..buffers import Buffer, Buffers
 from ..clients import Client, Clients
 from ..door import Door, OpenRequests, host_of, netloc_of, parse_body, read_body
 from ..errors import ApiError
 from ..events import Events
 from ..guard import RequestGuard, client_of
 from ..searches import Searches
+from ..threads import ClientThreads
 from .protocol import Context, protocol_server
 from .tools import Tools
 
 PATH = "/mcp"
 _CLIENT = "grv.client"  # the field of a request's scope that has its client
+_BUFFER = "grv.buffer"  # and the bytes that it counts
+_PARSERS = 4  # threads that parse requests
 _SESSIONS = 256  # of one client at once, in versions of the protocol that have sessions
 _IDLE = 1800.0  # seconds without a request after which a session ends
 
@@ -56,7 +60,8 @@ class McpApplication:
         self._slow = slow
         self._buffers = Buffers(door.bounds.client)
         self._open = OpenRequests(door.bounds.requests // 2 if clients.known else math.inf)
-        server = protocol_server(tools, events, _client)
+        self._parsers = ClientThreads(_PARSERS, known=clients.known)
+        server = protocol_server(tools, events, _client, _count)
         names: Sequence[str] = clients.names
         self._sessions = {
             name: StreamableHTTPSessionManager(
@@ -87,9 +92,9 @@ class McpApplication:
         held.enter_context(self._open.one_more(client.name))
         content = None
         if http.method == "POST":
-            buffer = held.enter_context(self._buffers.of(client.name))
+            buffer = http.scope[_BUFFER] = held.enter_context(self._buffers.of(client.name))
             content = await read_body(http, self._bounds.body, self._slow, buffer.add)
-            await anyio.to_thread.run_sync(parse_body, content)
+            await self._parsers.run(client.name, partial(parse_body, content))
         http.scope[_CLIENT] = client
         return _Handled(self._sessions[client.name], content)
 
@@ -146,6 +151,13 @@ def _client(context: Context) -> Client:
     assert isinstance(context.request, HttpRequest)
     client: Client = context.request.scope[_CLIENT]
     return client
+
+
+def _count(context: Context, size: int) -> None:
+    """Count what the client has to read."""
+    assert isinstance(context.request, HttpRequest)
+    buffer: Buffer = context.request.scope[_BUFFER]
+    buffer.add(size)
 
 
 def _check_origin(http: HttpRequest) -> None:

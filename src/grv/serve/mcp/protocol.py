@@ -28,7 +28,10 @@ Context = ServerRequestContext[Any, Any]
 
 
 def protocol_server(
-    tools: Tools, events: Events, client_of: Callable[[Context], Client]
+    tools: Tools,
+    events: Events,
+    client_of: Callable[[Context], Client],
+    count: Callable[[Context, int], None] = lambda context, size: None,
 ) -> Server[Any]:
     """A server that speaks the protocol.
 
@@ -36,6 +39,7 @@ def protocol_server(
         tools: what it offers.
         events: is told of each call.
         client_of: the client that made a call.
+        count: is told about how many bytes the result of a call has; it may raise an ApiError.
     """
     library = logging.getLogger("mcp")
     library.handlers = [Handler(events)]
@@ -56,7 +60,10 @@ def protocol_server(
             await context.session.report_progress(steps, None, message)
 
         try:
-            return _result(await tools.call(params.name, params.arguments, client, report))
+            data = await tools.call(params.name, params.arguments, client, report)
+            text = json.dumps(data)
+            count(context, 2 * len(text))  # the data are in a result twice
+            return _result(text, data)
         except ApiError as error:
             status = error.status
             return _failure(error)
@@ -101,8 +108,8 @@ def _tool(card: ToolCard) -> types.Tool:
     )
 
 
-def _result(data: Mapping[str, Any]) -> types.CallToolResult:
-    return types.CallToolResult(content=[_text(json.dumps(data))], structured_content=_sent(data))
+def _result(text: str, data: Mapping[str, Any]) -> types.CallToolResult:
+    return types.CallToolResult(content=[_text(text)], structured_content=_sent(data))
 
 
 def _failure(error: ApiError) -> types.CallToolResult:

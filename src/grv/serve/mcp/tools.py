@@ -13,10 +13,10 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import anyio
-import anyio.to_thread
 
 from ...backends.generators.no_candidates import NoCandidates
 from ...backends.protocols import Finding
@@ -35,6 +35,7 @@ from ..fields import number, only, record
 from ..profiles import Profile, profile_named
 from ..searches import RunningSearch, Searches
 from ..states import state_of
+from ..threads import ClientThreads
 from .given import finding_on_given, parse_given, without_given
 
 _LEAST_PAUSE = 0.2  # seconds between two reports of progress
@@ -234,9 +235,10 @@ class Tools:
     known: bool = False
     attempts: AttemptRunner | None = None
     version: str = ""
-    _threads: anyio.CapacityLimiter = field(
-        init=False, default_factory=lambda: anyio.CapacityLimiter(_THREADS)
-    )
+    _threads: ClientThreads = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._threads = ClientThreads(_THREADS, known=self.known)
 
     def allowed(self, client: Client) -> dict[str, Profile]:
         """The profiles that a client may use."""
@@ -255,7 +257,7 @@ class Tools:
         has paid for is on record, and an equal call continues it.
         """
         arrived = time.monotonic()
-        given = await anyio.to_thread.run_sync(self._checked, arguments, limiter=self._threads)
+        given = await self._threads.run(client.name, partial(self._checked, arguments))
         try:
             match name:
                 case "verify":
@@ -298,13 +300,13 @@ class Tools:
         def parse() -> CompletionRequest:
             return parse_given(given, profile, client.name, LONGEST_WAIT)
 
-        request = await anyio.to_thread.run_sync(parse, limiter=self._threads)
+        request = await self._threads.run(client.name, parse)
         solution = await self._found(request, client, arrived, report)
 
         def read() -> Finding | None:
             return finding_on_given(self.reader, request)
 
-        finding = await anyio.to_thread.run_sync(read, limiter=self._threads)
+        finding = await self._threads.run(client.name, read)
         self._refuse_failed(request, solution)
         found = found_of(request, solution)
         return {
@@ -336,7 +338,7 @@ class Tools:
             dialect = CHAT if profile.chat else TEXT
             return parse_request(body, allowed, dialect, client=client.name)
 
-        request = await anyio.to_thread.run_sync(parse, limiter=self._threads)
+        request = await self._threads.run(client.name, parse)
         solution = await self._found(request, client, arrived, report)
         found = found_of(request, solution)
         try:
@@ -396,7 +398,7 @@ class Tools:
             running = self.searches.is_running(search)
             return state_of(self.reader, search, client, running=running)
 
-        return await anyio.to_thread.run_sync(read, limiter=self._threads)
+        return await self._threads.run(client.name, read)
 
     def _account(self, client: Client) -> dict[str, Any]:
         """What a client may use, and what it has spent."""

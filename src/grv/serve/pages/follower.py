@@ -48,14 +48,20 @@ class Follower:
         """End all streams."""
         self._closed = True
 
-    async def stream(self, *, named: bool = True) -> AsyncIterator[bytes]:
+    async def stream(
+        self, *, named: bool = True, may_go_on: Callable[[], bool] = lambda: True
+    ) -> AsyncIterator[bytes]:
         """Events: one for the start, and one for each change. Comments keep the stream open.
 
-        `named` is whether the searches that changed are named.
+        Args:
+            named: whether the searches that changed are named.
+            may_go_on: whether the viewer may still see them; asked before each event.
         """
         self.streams += 1
         try:
             async for each in self._events(named=named):
+                if not may_go_on():
+                    return
                 yield each
         finally:
             self.streams -= 1

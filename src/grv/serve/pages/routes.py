@@ -127,7 +127,7 @@ class Pages:
 
     async def _search(self, http: Request) -> Response:
         self._access.viewer(http)
-        search = http.path_params["search"].replace("\0", "")  # PostgreSQL has no such text
+        search = _search_id(http)
 
         def read() -> dict[str, Any]:
             listed = self._store.one(search)
@@ -141,7 +141,7 @@ class Pages:
 
     async def _candidate(self, http: Request) -> Response:
         self._access.viewer(http)
-        search = http.path_params["search"]
+        search = _search_id(http)
         number = http.path_params["candidate"]
         if not _NUMBER.fullmatch(number):
             raise ApiError(404, "there is no such candidate", code="not_found")
@@ -160,11 +160,21 @@ class Pages:
         session = self._access.session(http)
         if not session["reviews"]:
             self._access.viewer(http)
+
+        def may_go_on() -> bool:
+            return self._access.session(http) == session
+
         if self.follower.streams >= _MOST_STREAMS:
             message = f"{self.follower.streams} pages are open; try again later"
             raise ApiError(429, message, code="too_many_pages", retry_after=10)
-        events = self.follower.stream(named=bool(session["sees"]))
+        events = self.follower.stream(named=bool(session["sees"]), may_go_on=may_go_on)
         return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
+
+
+def _search_id(http: Request) -> str:
+    """The search that an address names, without NUL: PostgreSQL has no such text."""
+    named: str = http.path_params["search"]
+    return named.replace("\0", "")
 
 
 async def reading(read: Callable[[], Any]) -> Any:

@@ -7,7 +7,6 @@ are taken as they are stored; attributes and line endings do not change them.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import tempfile
@@ -17,36 +16,13 @@ from pathlib import Path
 
 from ....core.errors import UsageError
 from ....files import shown
+from ...git import SWITCHED_OFF, environment
 
 _SECONDS = 600.0
 _MOST_ENTRIES = 200_000
 _MOST_BYTES = 4 << 30
-_OFF = (
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.untrackedCache=false",
-    "core.attributesFile=/dev/null",
-    "core.excludesFile=/dev/null",
-    "core.sshCommand=false",
-    "core.pager=cat",
-    "core.askPass=",
-    "credential.helper=",
-    "diff.external=",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "protocol.allow=never",
-    "safe.bareRepository=explicit",
-    "submodule.recurse=false",
-)
-_ENVIRONMENT = {
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "LC_ALL": "C",
-}
+# What a user may have set, and what does not count here either.
+_NO_FILES = ("-c", "core.attributesFile=/dev/null", "-c", "core.excludesFile=/dev/null")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -125,8 +101,7 @@ class Repository:
                     process.kill()
 
     def _argv(self, *arguments: str) -> list[str]:
-        settings = [part for setting in _OFF for part in ("-c", setting)]
-        return ["git", *settings, *self._where, *arguments]
+        return ["git", *SWITCHED_OFF, *_NO_FILES, *self._where, *arguments]
 
     def _ask(self, *arguments: str) -> str:
         return self._run(*arguments).decode("utf-8", "surrogateescape")
@@ -169,6 +144,5 @@ def _batched(process: subprocess.Popen[bytes], wanted: list[str]) -> Iterator[by
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Nothing of git's own variables, which could name other repositories and programs."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return kept | _ENVIRONMENT | {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
+    own = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_ATTR_NOSYSTEM": "1"}
+    return environment() | own | {"GIT_CEILING_DIRECTORIES": str(folder.parent)}
