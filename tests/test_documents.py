@@ -54,6 +54,7 @@ NOT_RUN = {
     "grv attempt ": "runs an agent in a repository; tests/apps/test_attempt_command.py",
     "grv runs export .git/": "needs a ledger of attempts; tests/apps/test_attempt_command.py",
     "grv report attempts.csv": "needs attempts; tests/apps/test_attempt_command.py",
+    "pytest --grv ": "runs a pytest of its own; tests/adapters/test_pytest_plugin.py",
     "grv solve sevens.jsonl": "needs the plugin of examples/plugin; tests/test_plugins.py",
     "grv solve summaries.jsonl": "waits for a person; tests/serve/review",
     "export GRV_REVIEWERS": "sets a variable",

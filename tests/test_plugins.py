@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -54,7 +54,7 @@ class Lazy:
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Puts a package with entry points on the path, as an installer does."""
     monkeypatch.chdir(tmp_path)
     for name in ("_allowed", "_allowed_checks"):
@@ -287,7 +287,8 @@ def test_a_mistake_in_an_importer_is_one_line(install: Install) -> None:
 @pytest.mark.slow
 @pytest.mark.xdist_group("wheel")
 def test_the_template_is_installed_and_used(tmp_path: Path) -> None:
-    environment = Environment.linked(tmp_path / "env", build_wheel(tmp_path / "wheel"))
+    wheel = build_wheel(tmp_path / "wheel")
+    environment = Environment.linked(tmp_path / "env", wheel, ["testing"])
     built = tmp_path / "plugin"
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory"]
     subprocess.run([*build, str(built)], cwd=TEMPLATE, check=True, capture_output=True)
@@ -300,6 +301,8 @@ def test_the_template_is_installed_and_used(tmp_path: Path) -> None:
             line.split()[1:] == [name, "grv-plugin-template", "0.1.0"]
             for line in listed.splitlines()
         )
+
+    assert "--grv-job=FILE" in environment.run("python", "-m", "pytest", "--help", cwd=tmp_path).out
 
     check = {"kind": "multiple", "of": 7, "near": 10}
     file = problems(tmp_path, check)
