@@ -73,6 +73,8 @@ NOT_RUN = {
     "grv convert predictions_1": "needs predictions; tests/backends/verifiers/repo",
     "grv convert answers.jsonl --predictions": "needs diffs; tests/backends/verifiers/repo",
     "grv problems swe-bench": "needs clones; tests/backends/verifiers/repo",
+    "grv convert traces.jsonl": "needs rollouts; tests/logs/test_rollouts.py",
+    "grv convert details_": "needs details; tests/logs/test_rollouts.py",
     "grv convert samples_gsm8k": "needs samples; tests/logs/test_formats.py",
     "grv compare otis_aime_pool.parquet": "needs a log that is not in the repository",
     "grv report --job paper/": "needs logs that are not in the repository",

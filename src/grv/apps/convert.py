@@ -71,8 +71,9 @@ def convert(
     files: tuple[str, ...] = option(
         ...,
         "Files with labels, scores, candidates: JSON lines, Parquet, CSV, logs of inspect_ai"
-        " (.eval, .json), samples of lm-evaluation-harness, predictions of SWE-bench and the"
-        " reports of its harness; folders with jobs of Harbor.",
+        " (.eval, .json), samples of lm-evaluation-harness, traces of verifiers, details of"
+        " lighteval, predictions of SWE-bench and the reports of its harness; folders with jobs of"
+        " Harbor.",
         argument=True,
         metavar="FILE...",
     ),

@@ -1,8 +1,8 @@
 """The candidates of a file, each as a record of fields, whatever the format of the file.
 
 A row of a JSON-lines, Parquet or CSV file describes one candidate, or one problem with a list of
-objects, one per candidate, or with parallel lists of values. Files of inspect_ai and of
-lm-evaluation-harness, and folders of Harbor, have modules of their own.
+objects, one per candidate, or with parallel lists of values. Files of inspect_ai,
+lm-evaluation-harness, verifiers and lighteval, and folders of Harbor, have modules of their own.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from ..parquet import read_rows
 from .computed_scores import LOGPROBS
 from .harbor_jobs import JobReader
 from .inspect_logs import InspectReader, is_inspect_log
+from .lighteval_details import DetailReader, is_detail
 from .lm_eval_samples import SampleReader, is_lm_eval
 from .lookup import look_up
 from .swe_bench import collected, is_collection, is_prediction, is_report, labels, prediction
 from .tables import read_table
+from .verifiers_traces import TraceReader, is_episode
 
 Scores = tuple[tuple[str, str], ...]  # pairs of a field and its column
 Entry = tuple[int, dict[str, Any], int | None]  # line, fields, index in the problem's list if any
@@ -126,6 +128,8 @@ class EntryReader:
         self._inspect = InspectReader(fields.own_label)
         self._lm_eval = SampleReader(fields.own_label, fields.filter)
         self._harbor = JobReader(fields.own_label, fields.hour)
+        self._verifiers = TraceReader(fields.own_label)
+        self._lighteval = DetailReader(fields.own_label)
 
     def entries(self, paths: Sequence[str]) -> Iterator[tuple[str, Entry]]:
         """The candidates of all files, each with its file. They can be read several times."""
@@ -134,8 +138,14 @@ class EntryReader:
         for path in paths:
             for entry in self._of_file(path):
                 yield path, entry
-        told = [*self._inspect.notes, *self._lm_eval.notes, *self._harbor.notes]
-        self.notes |= dict.fromkeys(told)
+        readers = (
+            self._inspect,
+            self._lm_eval,
+            self._harbor,
+            self._verifiers,
+            self._lighteval,
+        )
+        self.notes |= {note: None for reader in readers for note in reader.notes}
 
     def _of_file(self, path: str) -> Iterator[Entry]:
         if self.importer is not None:
@@ -158,6 +168,10 @@ class EntryReader:
         for line, record in rows:
             if is_lm_eval(record):
                 yield from self._numbered(self._lm_eval.samples(path, line, record))
+            elif is_episode(record):
+                yield from self._numbered(self._verifiers.samples(path, line, record))
+            elif is_detail(record):
+                yield from self._numbered(self._lighteval.samples(path, line, record))
             elif is_prediction(record):
                 yield from self._numbered([(line, prediction(record))])
             else:
