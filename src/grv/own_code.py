@@ -52,7 +52,8 @@ class Code:
     Attributes:
         name: the file without its folders, and the name in it: `my.py:score`.
         value: the function or the class.
-        digest: a checksum of the file and of the files beside it that it imports.
+        digest: a checksum of the file and of the files beside it that it imports. For a plugin it
+            is the package and its version, and the name is that of the plugin.
     """
 
     name: str
@@ -118,6 +119,14 @@ def load(text: str) -> Code:
         hint = did_you_mean(name, there) or (f"; it has {', '.join(there)}" if there else "")
         raise UsageError(f"{file} has no {name}{hint}")
     return Code(f"{os.path.basename(file)}:{name}", getattr(module, name), digest)
+
+
+def register(name: str, digest: str) -> None:
+    """Treat an imported module as code of the user: messages blame it, ledgers name its digest."""
+    module = sys.modules[name]
+    file = os.path.realpath(module.__file__ or name)
+    _modules[file, digest] = module
+    _files[file] = os.path.basename(file)
 
 
 def digest_of(value: object) -> str:

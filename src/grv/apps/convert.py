@@ -71,12 +71,19 @@ def convert(
     files: tuple[str, ...] = option(
         ...,
         "Files with labels, scores, candidates: JSON lines, Parquet, CSV, logs of inspect_ai"
-        " (.eval, .json), samples of lm-evaluation-harness, predictions of SWE-bench and the"
-        " reports of its harness; folders with jobs of Harbor.",
+        " (.eval, .json), samples of lm-evaluation-harness, traces of verifiers, details of"
+        " lighteval, predictions of SWE-bench and the reports of its harness; folders with jobs of"
+        " Harbor.",
         argument=True,
         metavar="FILE...",
     ),
     out: str = option(..., LOG_OUT, "--out", "-o", metavar="FILE"),
+    importer: str | None = option(
+        None,
+        "The plugin that reads the files. Without it, grv finds out what they are.",
+        metavar="NAME",
+        code=True,
+    ),
     predictions: str | None = option(
         None,
         "Write verified answers of grv solve as predictions for SWE-bench, under this model's name,"
@@ -100,6 +107,7 @@ def convert(
     grv convert answers.jsonl --predictions my-model -o predictions.jsonl
     """
     from ..logs.converting import check_ending, join, write_log
+    from ..logs.entries import importer_named
 
     check_outputs([out], files)
     if predictions is not None:
@@ -107,7 +115,7 @@ def convert(
         return
     check_ending(out)
     fields = _fields(names)
-    joined = join(files, fields)
+    joined = join(files, fields, None if importer is None else importer_named(importer))
     write_log(joined.columns, out)
     say(*joined.notes)
     say(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -60,6 +60,10 @@ def doctor(
         None, "As in grv solve, with --problems.", metavar="MB", least=1, most=1e9
     ),
     allow_commands: bool = option(False, "As in grv solve, with --problems.", "--allow-commands"),
+    allow_check: tuple[str, ...] = option((), "As in grv solve, with --problems.", metavar="NAME"),
+    plugins: bool = option(
+        False, "List the plugins of the packages that are installed, and stop.", "--plugins"
+    ),
     json: str | None = option(
         None, "Save what the server can do, or whether each problem is sound.", metavar="FILE"
     ),
@@ -78,6 +82,8 @@ def doctor(
     the same wrong ones with words to the judge: orders, forged verdicts, marks of chat formats. The
     exit code is 1 if these pass more often. --allow-commands lets it call the model.
 
+    Plugins are listed first: their names, packages and versions. They are not loaded.
+
     Right programs must pass. Attacks must fail: programs that forge verdicts, look for the expected
     values, use up the machine, or try to get out. The exit code is 0 only if all is well.
     """
@@ -87,16 +93,25 @@ def doctor(
         raise UsageError("--timeout and --memory need --problems FILE")
     if problems is None and judge is None and allow_commands:
         raise UsageError("--allow-commands needs --problems FILE or --judge FILE")
+    if problems is None and allow_check:
+        raise UsageError("--allow-check needs --problems FILE")
     if base_url is not None and generator is None:
         raise UsageError("--base-url needs --generator SPEC")
     if image is not None and isolation not in CONTAINERS:
         raise UsageError("--image needs --isolation podman, docker or gvisor")
+    if plugins:
+        _say_plugins(also_none=True)
+        return
     if generator is not None:
         _examine_server(generator, base_url, json)
         return
     if problems is not None:
         verification = Verification(
-            workers=workers, isolation=isolation, allow_commands=allow_commands, engine=engine
+            workers=workers,
+            isolation=isolation,
+            allow_commands=allow_commands,
+            allow_check=allow_check,
+            engine=engine,
         )
         if timeout is not None:
             verification = dataclasses.replace(verification, timeout=timeout)
@@ -111,6 +126,7 @@ def doctor(
         raise UsageError("--json needs --generator SPEC, --problems FILE or --judge FILE")
     if isolation is Isolation.UNSAFE:
         raise UsageError("--isolation unsafe has nothing to examine; use strict or jail")
+    _say_plugins()
     try:
         if engine is EngineName.RAY:
             from ..backends.cluster.doctor import examine_nodes
@@ -130,6 +146,42 @@ def doctor(
         typer.echo(f"not well: do not verify untrusted programs on {where}")
         raise typer.Exit(1)
     typer.echo("all is well")
+
+
+def _say_plugins(*, also_none: bool = False) -> None:
+    """Print what installed packages add, and what cannot be used."""
+    from ..plugins import GROUPS, installed
+
+    rows = installed()
+    uses = Counter((row.group, row.name) for row in rows)
+    lines = []
+    for row in rows:
+        note = ""
+        if row.name in own_names(row.group):
+            note = f"not used: grv has a {GROUPS[row.group]} of this name"
+        elif uses[row.group, row.name] > 1:
+            note = "not used: two packages have it"
+        lines.append([GROUPS[row.group], row.name, row.package, row.version, note])
+    if lines:
+        say_table(aligned(["plugin", "name", "package", "version", ""], lines, left=5))
+    elif also_none:
+        say("no plugins are installed")
+
+
+def own_names(group: str) -> Collection[str]:
+    """The names that grv itself has in a group of plugins."""
+    from ..backends.generators import GENERATORS
+    from ..backends.scorers import SCORERS
+    from ..backends.verifiers.checks import KINDS
+    from ..policies import POLICIES
+
+    tables: dict[str, Collection[str]] = {
+        "generators": GENERATORS,
+        "scorers": SCORERS,
+        "verifiers": KINDS,
+        "policies": (*POLICIES, "default"),
+    }
+    return tables.get(group, ())
 
 
 def _examine_judge(file: str, verification: Verification, path: str | None) -> None:

@@ -197,7 +197,7 @@ class _Done:
 
     def add(self, problem: Problem, number: int, judged: Judged) -> None:
         """Count a verdict."""
-        from ..backends.verifiers.checks import KINDS, kinds_in
+        from ..backends.verifiers.checks import kinds_in, runs_programs
 
         finding = judged.finding
         self.verdicts[finding.verdict] += 1
@@ -209,7 +209,7 @@ class _Done:
             kinds = kinds_in(problem.check)
             if "command" in kinds:
                 self.commands[problem.id] = problem
-            self.programs += any(KINDS[kind].runs_programs for kind in kinds)
+            self.programs += any(map(runs_programs, kinds))
         if finding.verdict is Verdict.BROKEN and len(self.broken) < _SHOWN:
             self.broken.append(f"{problem.id}, candidate {number}: {finding.reason}")
 

@@ -1,17 +1,20 @@
 """Backends by name, as on the command line: `openai:MODEL`, `logprob`, `my.py:score`.
 
 `my.py:score` is the user's own code: a function, an object with the method `generate`, `score` or
-`verify`, or a class of such objects, which is then called without arguments.
+`verify`, or a class of such objects, which is then called without arguments. A name that is not in
+the tables may be that of a plugin. It is the same kind of code; a class gets what follows the
+colon.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
+from .. import plugins
 from ..core.errors import UsageError
-from ..own_code import Code, check_command, is_code, is_command, load, raised
+from ..own_code import FORM, Code, check_command, is_code, is_command, load, raised
 from ..text import checksum
 from .callables import CallableGenerator, CallableScorer, CallableVerifier, check_signature
 from .generators import GENERATORS, INSTEAD_OF, GeneratorOptions
@@ -36,7 +39,7 @@ def generator(
     Raises:
         UsageError: there is none of that name, or this machine cannot run it.
     """
-    if is_code(spec):
+    if code_of("generators", spec) is not None:
         if sampling is not None and (unused := sampling.changed(NEWER)):
             flag = unused[0].replace("_", "-")
             raise UsageError(f"--{flag} needs openai:MODEL; {spec} does not read it")
@@ -53,7 +56,9 @@ def generator(
 def reads_messages(spec: str) -> bool:
     """Whether a generator reads chats; an unknown one is refused when it is made."""
     entry = GENERATORS.get(spec.partition(":")[0])
-    return is_code(spec) or (entry is not None and not entry.for_chats)
+    if entry is None:
+        return code_of("generators", spec) is not None
+    return not entry.for_chats
 
 
 def scorer(
@@ -69,7 +74,7 @@ def scorer(
     Raises:
         UsageError: there is none of that name, or this machine cannot run it.
     """
-    if is_code(spec):
+    if code_of("scorers", spec) is not None:
         return own_scorer(spec)
     entry, argument = find(spec, SCORERS, "score")
     return entry.make(argument, ScorerOptions(base_url, model, step, reward))
@@ -87,24 +92,44 @@ def named(spec: str) -> str:
     return f"{name}{colon}{recorded}" if recorded else name
 
 
+_TABLES: dict[plugins.Group, Container[str]] = {
+    "generators": GENERATORS,
+    "scorers": SCORERS,
+    "verifiers": (),  # checks are named in problems, verifiers on the command line
+}
+
+
+def code_of(group: plugins.Group, spec: str) -> Code | None:
+    """The user's own code or the plugin that a specification names; None if it names neither.
+
+    Raises:
+        UsageError: it names one that cannot be used.
+    """
+    if is_code(spec):
+        return load(spec)
+    name = spec.strip().partition(":")[0]
+    return None if name in _TABLES[group] else plugins.load(group, name)
+
+
 def own_generator(spec: str) -> Generator:
     """The generator that a specification names."""
-    code = load(spec)
-    made: Generator = _made(code, "generate", ("problem",), CallableGenerator)
+    made: Generator = _made("generators", spec, "generate", ("problem",), CallableGenerator)
     return made
 
 
 def own_scorer(spec: str) -> Scorer:
     """The scorer that a specification names."""
-    code = load(spec)
-    made: Scorer = _made(code, "score", ("problem", "text"), CallableScorer)
+    made: Scorer = _made("scorers", spec, "score", ("problem", "text"), CallableScorer)
     return made
 
 
 def own_verifier(spec: str) -> Verifier:
     """The verifier that a specification names. A function's verdict on a text holds for equals."""
-    code = load(spec)
-    made: Verifier = _made(code, "verify", ("problem", "text"), _KeyedVerifier)
+    if code_of("verifiers", spec) is None:
+        raise UsageError(
+            f"--verifier {spec}: write {FORM}, as in my.py:is_right, or the name of a plugin"
+        )
+    made: Verifier = _made("verifiers", spec, "verify", ("problem", "text"), _KeyedVerifier)
     return made
 
 
@@ -117,14 +142,23 @@ class _KeyedVerifier(CallableVerifier):
 
 
 def _made(
-    code: Code, method: str, arguments: tuple[str, ...], wrap: Callable[..., Any]
+    group: plugins.Group,
+    spec: str,
+    method: str,
+    arguments: tuple[str, ...],
+    wrap: Callable[..., Any],
 ) -> Any:  # a generator, a scorer or a verifier
+    code = code_of(group, spec)
+    assert code is not None, f"{spec} is in a table"
+    _, colon, argument = ("", "", "") if is_code(spec) else spec.strip().partition(":")
     value = code.value
     if isinstance(value, type):
         try:
-            value = value()
+            value = value(argument) if colon else value()
         except Exception as error:
             raise UsageError(f"{code.name}: {raised(error)}") from error
+    elif colon:
+        raise UsageError(f"{code.name} takes nothing after it: write {code.name}, not {spec}")
     if hasattr(value, method):
         if not inspect.iscoroutinefunction(getattr(value, method)):
             raise UsageError(f"{code.name}: its method {method} must be async def")

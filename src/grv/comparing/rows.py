@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..core.errors import UsageError
 from ..core.search import Policy
-from ..learning.prior_file import parse_policy
+from ..learning.prior_file import parse_policy, plugin_of
 from ..own_code import is_code
 from ..policies import POLICIES, Learning, spec
 
@@ -86,6 +86,8 @@ def _parsed(text: str) -> RowKind:
     if name == "default" or name in POLICIES:
         return PolicyRow(parse_policy(text))
     row = _baseline(name)
+    if row is None and plugin_of(text) is not None:
+        return PolicyRow(parse_policy(text))
     if row is None:
         baselines = ("default", "adaptive-all", "hindsight", "uniform-matched", "difficulty-K")
         raise UsageError(spec.unknown("policy", name, [*POLICIES, *baselines]))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+from .. import plugins
 from ..core.errors import UsageError
 from ..core.search import Policy
 from ..files import parse_json, read_bytes, typed
 from ..ledger.address import OperatorAddress
-from ..own_code import is_code, load, raised
-from ..policies import Learning, spec
+from ..own_code import Code, is_code, load, raised
+from ..policies import POLICIES, Learning, spec
 from ..policies.learned.prior import FORMAT, VERSION, Prior
 
 
@@ -55,8 +56,18 @@ def parse_policy(text: str) -> Policy:
     The ledgers of a history are named by the operator, too. For guests, see `spec.parse_guest`.
     """
     if is_code(text):
-        return _own_policy(text)
+        file, _, rest = text.strip().partition(":")
+        return _made(text, load(f"{file}:{rest.partition('(')[0].strip()}"), rest)
+    plugin = plugin_of(text)
+    if plugin is not None:
+        return _made(text, plugin, text)
     return operators(spec.parse(text, load=load_prior))
+
+
+def plugin_of(text: str) -> Code | None:
+    """The plugin that a specification of the operator names as a policy; None if it is none."""
+    name = spec.split(text)[0]
+    return None if name in (*POLICIES, "default") else plugins.load("policies", name)
 
 
 def operators(policy: Policy) -> Policy:
@@ -66,11 +77,9 @@ def operators(policy: Policy) -> Policy:
     return policy
 
 
-def _own_policy(text: str) -> Policy:
-    """The user's policy `my.py:Patient` or `my.py:Patient(batch=4)`; an object of it will do."""
-    file, _, rest = text.strip().partition(":")
-    name, bracket, arguments = rest.partition("(")
-    code = load(f"{file}:{name.strip()}")
+def _made(text: str, code: Code, call: str) -> Policy:
+    """The policy of a user's class, as in `Patient` or `Patient(batch=4)`; an object will do."""
+    _, bracket, arguments = call.partition("(")
     made = code.value
     if isinstance(made, type) or bracket:
         _, positional, named = spec.split(f"f{bracket}{arguments}")

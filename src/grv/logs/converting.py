@@ -20,7 +20,7 @@ from ..memory import check_columns
 from ..text import TEXT_HASH, csv_text, is_name, text_hash
 from .columns import LABEL, PRICE, SCORE, WHOLE, ColumnKind, is_absent, key_name, names
 from .computed_scores import COMPUTED, VOTES_NOTE, length_of, logprob_of, votes
-from .entries import EntryReader, Fields, Scores
+from .entries import EntryReader, Fields, Importer, Scores
 from .lookup import look_up
 
 _COSTS = ("generate_cost", "verify_cost", "verify_seconds")
@@ -82,9 +82,9 @@ class Joined:
         return None
 
 
-def join(paths: Sequence[str], fields: Fields) -> Joined:
-    """The candidates of all files, joined."""
-    reader = EntryReader(fields)
+def join(paths: Sequence[str], fields: Fields, importer: Importer | None = None) -> Joined:
+    """The candidates of all files, joined; the importer of a plugin reads them if it is given."""
+    reader = EntryReader(fields, importer)
     scores = fields.scores or _score_fields(reader, paths)
     joined = Joined(
         {

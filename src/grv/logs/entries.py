@@ -1,28 +1,32 @@
 """The candidates of a file, each as a record of fields, whatever the format of the file.
 
 A row of a JSON-lines, Parquet or CSV file describes one candidate, or one problem with a list of
-objects, one per candidate, or with parallel lists of values. Files of inspect_ai and of
-lm-evaluation-harness, and folders of Harbor, have modules of their own.
+objects, one per candidate, or with parallel lists of values. Files of inspect_ai,
+lm-evaluation-harness, verifiers and lighteval, and folders of Harbor, have modules of their own.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.errors import LogError
-from ..files import json_lines
+from .. import plugins
+from ..core.errors import GrvError, LogError, UsageError
+from ..files import json_lines, shown
+from ..own_code import Code, raised
 from ..parquet import read_rows
 from .computed_scores import LOGPROBS
 from .harbor_jobs import JobReader
 from .inspect_logs import InspectReader, is_inspect_log
+from .lighteval_details import DetailReader, is_detail
 from .lm_eval_samples import SampleReader, is_lm_eval
 from .lookup import look_up
 from .swe_bench import collected, is_collection, is_prediction, is_report, labels, prediction
 from .tables import read_table
+from .verifiers_traces import TraceReader, is_episode
 
 Scores = tuple[tuple[str, str], ...]  # pairs of a field and its column
 Entry = tuple[int, dict[str, Any], int | None]  # line, fields, index in the problem's list if any
@@ -63,21 +67,69 @@ class Fields:
         return None if self.passed == Fields().passed else self.passed[0]
 
 
+@dataclass(frozen=True)
+class Importer:
+    """Reads files with the function of a plugin, which takes a path and yields records.
+
+    A record has the fields of a row: problem, passed, and what else there is. Records without the
+    number of a candidate are numbered.
+    """
+
+    code: Code
+
+    def records(self, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The records of a file, with their numbers from 1."""
+        number = 0
+        try:
+            for number, record in enumerate(self.code.value(path), 1):
+                if not isinstance(record, Mapping):
+                    what = type(record).__name__
+                    raise LogError(f"{self.code.name} gave {what}, not a record", path=path)
+                yield number, dict(record)
+        except (Exception, SystemExit) as error:
+            if isinstance(error, GrvError):
+                raise
+            raise LogError(
+                f"{self.code.name} cannot read it: {raised(error)}", path=path
+            ) from error
+        if not number:
+            raise LogError(f"{self.code.name} finds no candidates", path=path)
+
+
+def importer_named(name: str) -> Importer:
+    """The importer of a plugin that the operator names; a UsageError if there is none."""
+    code = plugins.load("importers", name)
+    if code is None:
+        there = plugins.names("importers")
+        hint = f" (there are: {', '.join(there)})" if there else "; no package here has one"
+        raise UsageError(f"unknown importer {shown(name)}{hint}")
+    if not callable(code.value):
+        raise UsageError(f"{name} is no importer; expected a function of a path")
+    return Importer(code)
+
+
 class EntryReader:
     """Reads files one after the other. Samples of one problem in several files are numbered on.
+
+    Args:
+        fields: the names of the fields.
+        importer: reads all files; None if the reader finds out what they are.
 
     Attributes:
         notes: sentences about what the reader decided.
     """
 
-    def __init__(self, fields: Fields) -> None:
+    def __init__(self, fields: Fields, importer: Importer | None = None) -> None:
         self.fields = fields
+        self.importer = importer
         self.notes: dict[str, None] = {}
         self._numbers: Counter[str] = Counter()
         self._labelled: Counter[str] = Counter()
         self._inspect = InspectReader(fields.own_label)
         self._lm_eval = SampleReader(fields.own_label, fields.filter)
         self._harbor = JobReader(fields.own_label, fields.hour)
+        self._verifiers = TraceReader(fields.own_label)
+        self._lighteval = DetailReader(fields.own_label)
 
     def entries(self, paths: Sequence[str]) -> Iterator[tuple[str, Entry]]:
         """The candidates of all files, each with its file. They can be read several times."""
@@ -86,10 +138,19 @@ class EntryReader:
         for path in paths:
             for entry in self._of_file(path):
                 yield path, entry
-        told = [*self._inspect.notes, *self._lm_eval.notes, *self._harbor.notes]
-        self.notes |= dict.fromkeys(told)
+        readers = (
+            self._inspect,
+            self._lm_eval,
+            self._harbor,
+            self._verifiers,
+            self._lighteval,
+        )
+        self.notes |= {note: None for reader in readers for note in reader.notes}
 
     def _of_file(self, path: str) -> Iterator[Entry]:
+        if self.importer is not None:
+            yield from self._imported(path, self.importer)
+            return
         if os.path.isdir(path):
             yield from self._numbered(self._harbor.trials(path))
             return
@@ -107,6 +168,10 @@ class EntryReader:
         for line, record in rows:
             if is_lm_eval(record):
                 yield from self._numbered(self._lm_eval.samples(path, line, record))
+            elif is_episode(record):
+                yield from self._numbered(self._verifiers.samples(path, line, record))
+            elif is_detail(record):
+                yield from self._numbered(self._lighteval.samples(path, line, record))
             elif is_prediction(record):
                 yield from self._numbered([(line, prediction(record))])
             else:
@@ -114,6 +179,14 @@ class EntryReader:
         self._lm_eval.finish(path)
         if not line:
             raise LogError("the file is empty", path=path)
+
+    def _imported(self, path: str, importer: Importer) -> Iterator[Entry]:
+        for line, record in importer.records(path):
+            problem = look_up(record, self.fields.problem)
+            if problem is None or _is_numbered(record, self.fields):
+                yield line, record, None
+            else:
+                yield from self._numbered([(line, {**record, "problem": str(problem)})])
 
     def _numbered(
         self, samples: Iterable[tuple[int, dict[str, Any]]], numbers: Counter[str] | None = None

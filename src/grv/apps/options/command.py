@@ -22,6 +22,7 @@ from typing import Any
 import typer
 import typer.core
 
+from ... import plugins
 from ...core.errors import UsageError
 from ...options import Family, Option, did_you_mean, fill, is_family, make_option, options_of
 from ...own_code import allow, is_command, named_in
@@ -179,6 +180,7 @@ class _Shape:
                         " your rights; if you trust it, give --allow-commands on the command line"
                     )
                 allow(text)
+                plugins.allow(text)
 
     @property
     def _by_job_name(self) -> dict[str, Option]:

@@ -20,8 +20,9 @@ from ...backends.verifiers.options import Verification
 from ...core.errors import UsageError
 from ...core.values import Measured
 from ...options import Family, option
-from ...own_code import FORM, is_code, is_command, load
+from ...own_code import is_code, is_command
 from ...parsing import Dollars, FromPrices, parse_cascade, written_costs
+from ...plugins import Group
 from ...runtime.options import Calls, Spending
 from ..console import status
 
@@ -45,8 +46,8 @@ class BackendOptions(Family):
     keys: bool = option(True, "If a candidate fails, do not verify equivalent ones.")
     verifier: str | None = option(
         None,
-        "A function of your own that verifies, as FILE.py:NAME, instead of the problems' checks. It"
-        " runs with your rights.",
+        "A function of your own that verifies, as FILE.py:NAME, or a plugin, instead of the"
+        " problems' checks. It runs with your rights.",
         metavar="SPEC",
         code=True,
     )
@@ -90,7 +91,7 @@ class BackendOptions(Family):
     @property
     def _code(self) -> dict[str, Any]:
         """The user's own code: names without folders, and checksums. Empty if there is none."""
-        from ...backends.by_name import named
+        from ...backends.by_name import code_of, named
 
         code: dict[str, Any] = {}
         if is_code(self.models.generator) or is_command(self.models.generator):
@@ -98,9 +99,15 @@ class BackendOptions(Family):
         if self.verifier is not None:
             code["verifier"] = named(self.verifier)
         first, second = self.models.scores
-        specs = {"generator": self.models.generator, "score": first, "second score": second}
-        specs |= {"alike": self.models.alike, "verifier": self.verifier}
-        own = {role: load(each).digest for role, each in specs.items() if each and is_code(each)}
+        specs: list[tuple[str, Group, str | None]] = [
+            ("generator", "generators", self.models.generator),
+            ("score", "scorers", first),
+            ("second score", "scorers", second),
+            ("alike", "scorers", self.models.alike),
+            ("verifier", "verifiers", self.verifier),
+        ]
+        found = {role: code_of(group, spec) for role, group, spec in specs if spec}
+        own = {role: each.digest for role, each in found.items() if each is not None}
         return code | ({"code": own} if own else {})
 
     @property
@@ -310,8 +317,6 @@ def verifier_of(options: BackendOptions, problems: Sequence[Problem]) -> Iterato
     if options.verifier is not None:
         from ...backends.by_name import own_verifier
 
-        if not is_code(options.verifier):
-            raise UsageError(f"--verifier {options.verifier}: write {FORM}, as in my.py:is_right")
         yield own_verifier(options.verifier)
         return
     with options.verification.verifier(

@@ -20,13 +20,14 @@ from ...text import checksum
 from ..callables import processors
 from ..protocols import Finding, Problem
 from ..sandbox.limits import InForce, Isolation, RunLimits
-from ..verifiers.checks import Check, kinds_in
+from ..verifiers.checks import KINDS, Check, kinds_in
 from ..verifiers.engine import CALLED_OFF, Job, LocalEngine
 from ..verifiers.suite import TestOrder
 from .connection import connected
 from .node_pool import NodeRequest, NodeSettings
 from .nodes import Node, NodeLost, Nodes, none_usable
 
+_HERE = frozenset({"gym", "http", "human", "judge"})
 _MOST_LOST = 10  # nodes that one candidate may lose before its verdict is broken
 _MOST_SLOTS = 4096  # requests in flight from one process, each in a thread of its own
 
@@ -104,8 +105,8 @@ class RayEngine:
         return min(_MOST_SLOTS, max(1, sum(node.slots for node in self._nodes.ready)))
 
     def judge(self, job: Job, problem: Problem, check: Check, text: str, seed: int = 0) -> Finding:
-        """The finding on a text, from any node; what calls a server is called from here."""
-        if kinds_in(problem.check) & {"gym", "http", "human", "judge"}:
+        """The finding on a text, from any node. Servers and plugins are called from here."""
+        if any(kind in _HERE or kind not in KINDS for kind in kinds_in(problem.check)):
             return self._here.judge(job, problem, check, text, seed)
         name = checksum(f"{check.digest} {problem.id} {problem.prompt}")
         for _ in range(_MOST_LOST):

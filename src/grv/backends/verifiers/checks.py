@@ -18,6 +18,7 @@ from ...core.errors import UsageError
 from ...core.values import Verdict
 from ...files import parse_json, shown
 from ...options import did_you_mean, misspelt
+from ...plugins import load_check
 from ...text import checksum
 from ..http.web import shown as shown_address
 from ..protocols import Finding, Problem
@@ -243,9 +244,7 @@ def parse_check(
     if wrong := misspelt(record.data, ("kind",)):
         raise record.wrong("", wrong)
     kind = record.text("kind")
-    if kind not in KINDS:
-        hint = did_you_mean(kind, list(KINDS))
-        raise record.wrong("kind", f"must be one of {', '.join(KINDS)}, not {shown(kind)}{hint}")
+    found = _kind(record, kind)
     repeat = record.data.get("repeat", 1)
     if isinstance(repeat, bool) or not isinstance(repeat, int) or not 1 <= repeat <= _MOST_REPEATS:
         raise record.wrong("repeat", f"must be between 1 and {_MOST_REPEATS}, not {shown(repeat)}")
@@ -255,12 +254,12 @@ def parse_check(
     except UsageError as error:
         raise record.wrong("", str(error)) from None
     bare = {name: value for name, value in record.data.items() if name not in ERROR_FIELDS}
-    how = KINDS[kind].parse(_Record(bare, record.place), limits, problem)
+    how = found.parse(_Record(bare, record.place), limits, problem)
     for suite in how.suites():
         suite.order_tests = order_tests
     if erring is None and isinstance(how, WholeTextCheck):
         erring = how.erring
-    seen = "\n".join(getattr(problem, name) for name in KINDS[kind].reads)
+    seen = "\n".join(getattr(problem, name) for name in found.reads)
     try:
         is_limited = isinstance(how, ProgramCheck) or how.is_limited
         used = repr(limits) if is_limited else ""  # others set their own limits
@@ -269,6 +268,31 @@ def parse_check(
     except (TypeError, ValueError) as exc:
         raise record.wrong("", f"is not JSON data: {exc}") from None
     return Check(how, repeat, checksum(text), erring)
+
+
+def _kind(record: _Record, name: str) -> CheckKind:
+    """The kind of a check: one of ours, or a plugin that the operator allows."""
+    if name in KINDS:
+        return KINDS[name]
+    try:
+        code = load_check(name)
+    except UsageError as error:
+        raise record.wrong("kind", str(error)) from None
+    if code is None:
+        hint = did_you_mean(name, list(KINDS))
+        raise record.wrong("kind", f"must be one of {', '.join(KINDS)}, not {shown(name)}{hint}")
+
+    def parse(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
+        from .plugin import PluginCheck
+
+        return PluginCheck.of(code, problem)
+
+    return CheckKind(parse)
+
+
+def runs_programs(kind: str) -> bool:
+    """Whether the candidates of a kind are programs. Those of a plugin's are texts."""
+    return kind in KINDS and KINDS[kind].runs_programs
 
 
 def errs(problem: Problem) -> bool:

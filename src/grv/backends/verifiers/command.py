@@ -33,6 +33,7 @@ from ...core.errors import UsageError
 from ...core.values import Verdict
 from ...files import shown
 from ...own_code import digest_of_files
+from ...plugins import is_allowed_check
 from ..protocols import Finding, Problem, Usage
 from ..sandbox import start
 from ..sandbox.limits import Isolation
@@ -59,16 +60,23 @@ def check_allowed(problem: Problem, *, allowed: bool, isolation: Isolation) -> N
         return  # the parser says what is wrong
     for record in records_in(check):
         kind = record.get("kind")
-        outside = KINDS[kind].outside if isinstance(kind, str) and kind in KINDS else None
-        does = "" if outside is None else outside(record)
+        does = _outside(kind, record) if isinstance(kind, str) else ""
         if not does:
             continue
         what = f"problem {problem.id}: its check {does}"
         if isolation is Isolation.STRICT:
             raise UsageError(f"{what}, which strict isolation forbids")
-        if not allowed:
+        if not allowed and kind in KINDS:  # a plugin is allowed by its name
             hint = "if you trust it, give --allow-commands (see grv verify --help)"
             raise UsageError(f"{what}; {hint}")
+
+
+def _outside(kind: str, record: Mapping[str, Any]) -> str:
+    """What a check does outside the sandbox; "" if it does nothing there."""
+    if kind not in KINDS:
+        return f"is a plugin, {kind}" if is_allowed_check(kind) else ""
+    outside = KINDS[kind].outside
+    return "" if outside is None else outside(record)
 
 
 def unprotected(problems: Iterable[Problem]) -> str:

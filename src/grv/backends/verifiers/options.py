@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from ...options import Family, option
+from ...plugins import allow_checks
 from ...theory.confirmations import Confirm
 from ..sandbox.limits import Isolation, RunLimits
 from .suite import TestOrder
@@ -71,6 +72,12 @@ class Verification(Family):
         "--allow-commands",
     )
 
+    allow_check: tuple[str, ...] = option(
+        (),
+        "A kind of check of a plugin that problems may use. It runs with your rights. Repeatable.",
+        metavar="NAME",
+    )
+
     refute: bool = option(
         True,
         "Fail candidates that cannot pass without verifying them: programs that do not compile or"
@@ -105,6 +112,10 @@ class Verification(Family):
         " sent to it.",
         metavar="URL",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        allow_checks(self.allow_check)
 
     @property
     def limits(self) -> RunLimits:

@@ -170,7 +170,6 @@ def _bucket(gram: str) -> int:
 
 def answers_are_programs(check: Mapping[str, object]) -> bool:
     """Whether a problem's check runs programs. If nothing is known about it, it may."""
-    from ...verifiers.checks import KINDS, kinds_in
+    from ...verifiers.checks import kinds_in, runs_programs
 
-    kinds = kinds_in({"kind": "asserts", **check})
-    return any(kind in KINDS and KINDS[kind].runs_programs for kind in kinds)
+    return any(map(runs_programs, kinds_in({"kind": "asserts", **check})))
