@@ -16,24 +16,25 @@ import pytest
 
 import grv
 from grv.backends.protocols import Problem, Score
+from grv.backends.verifiers.engine import LocalEngine
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.comparing.erring import shares_after
 from grv.ledger.opening import open_ledger
 from grv.ledger.view import SearchView
 from grv.logs.log import LoggedProblem
 from grv.policies import DEFAULT
-from grv.replay.erring import ErringOutcome, ErringRule, replay_erring
+from grv.replay.erring import ErringOutcome, replay_erring
 from grv.runtime.executor import finding_of
 from grv.runtime.solution import Solution
 from grv.testing.servers import FakeOpenai
-from grv.theory.confirmations import CallCounts, Confirm, Errors, RightShares
+from grv.theory.confirmations import CallCounts, Confirm, ErringRule, Errors, RightShares
 
 ERRORS = Errors(0.2, 0.1)
 WRONG = 0.05
 PROBLEMS = 14
 CANDIDATES = 60
 COSTS = grv.Costs(1, 3)
-LIMITS = grv.Limits(budget=400)
+LIMITS = grv.Limits(budget=600)
 
 
 def is_right(problem: str, candidate: int) -> bool:
@@ -187,6 +188,13 @@ def test_a_replay_with_errors_takes_the_course_of_the_live_run(
         assert solution.text == expected or outcome.answer is None
         assert solution.bill.generated == outcome.generated
         assert solution.bill.verified == outcome.verified
+        assert solution.bill.repeated == outcome.calls - outcome.verified
+        assert solution.bill.total == pytest.approx(outcome.cost)
+        assert outcome.cost == outcome.generated + COSTS.verify * outcome.calls
+        assert outcome.cost <= LIMITS.budget
+    with closing(open_ledger(str(ledger), read_only=True)) as opened:
+        paid = opened.possibly_paid(None)
+    assert paid == pytest.approx(sum(outcome.cost for outcome in replay))
     counts = recorded(ledger)
     assert [counts.get(each.problem, ()) for each in live] == [each.counts for each in replay]
     assert calls.calls.total() == sum(outcome.calls for outcome in replay)
@@ -218,6 +226,40 @@ def test_a_run_that_is_killed_and_continued_decides_by_the_same_shares(
     # Before the 6th problem has ended, after it, and after the 10th.
     assert len(shares) == 3
     assert all(RightShares.of(each).weights for each in shares if each)
+
+
+def test_a_kill_between_two_calls_on_a_candidate_repeats_no_call(
+    judge: tuple[Judge, FakeOpenai], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, server = judge
+    original = LocalEngine.judge
+    left = [7]
+
+    def dying(self: LocalEngine, *given: Any) -> Any:
+        if left[0] == 0:
+            raise Killed
+        left[0] -= 1
+        return original(self, *given)
+
+    monkeypatch.setattr(LocalEngine, "judge", dying)
+    kills = 0
+    solutions: list[Solution] = []
+    while not solutions:
+        try:
+            solutions = solve(server, tmp_path / "killed.ledger", Confirm.COLD)
+        except (Killed, BaseExceptionGroup, RuntimeError):
+            kills += 1
+            left[0] = 7 + kills**2
+    replay = replayed(Confirm.COLD)
+    assert kills >= 3
+    assert calls.calls.total() == sum(outcome.calls for outcome in replay)
+    totals = {each.problem: each.bill.total for each in solutions}
+    for number, outcome in enumerate(replay):
+        assert totals[f"p{number}"] == pytest.approx(outcome.cost)
+    with closing(open_ledger(str(tmp_path / "killed.ledger"), read_only=True)) as opened:
+        paid = opened.possibly_paid(None)
+    # Each kill may have lost the call in flight, and nothing else.
+    assert paid <= sum(outcome.cost for outcome in replay) + kills * COSTS.verify + 1e-6
 
 
 def test_an_answer_says_how_probably_it_is_wrong(

@@ -217,6 +217,15 @@ class Finding:
         return None
 
     @property
+    def repeated(self) -> int:
+        """If the check errs: the calls on the candidate, beyond the first; else 0."""
+        match self.evidence.get(JUDGED):
+            case {"passes": int(passes), "failures": int(failures)}:
+                broken = int(self.verdict is Verdict.BROKEN)
+                return max(0, passes + failures + broken - 1)
+        return 0
+
+    @property
     def answer_program(self) -> str | None:
         """The program that passed, if the check runs programs: it may be a part of the text."""
         program = self.evidence.get("answer_program")
@@ -327,6 +336,8 @@ class Verifier(Protocol):
 
     An attribute `reads_earlier: bool` may say that `verify` takes the keyword `earlier`, a
     `grv.theory.confirmations.Earlier`: what the search knows before it verifies the candidate.
+    A method `confirms(problem) -> ErringRule | None` may say how its candidates are confirmed, if
+    the problem's check errs: budgets reserve all calls that a candidate may need.
     A method `learns_shares(problem) -> Errors | None` may say that the problem's check errs, and
     that `earlier.shares` are wanted, which come from earlier problems.
     An attribute `reads_memory: bool` may say that `verify` takes the keyword `memory`, a

@@ -24,9 +24,16 @@ from ..learning.calibrating import clustered_rate
 from ..learning.online import RIGHT_SHARES, last_refit, window
 from ..logs.log import Log, LoggedProblem
 from ..parallel import in_parts
-from ..replay.erring import ErringCall, ErringOutcome, ErringRule, drawn_calls, replay_erring
+from ..replay.erring import ErringCall, ErringOutcome, drawn_calls, replay_erring
 from ..replay.orders import OrderBatch, Orders
-from ..theory.confirmations import CallCounts, Confirm, Errors, RightShares, check_wrong
+from ..theory.confirmations import (
+    CallCounts,
+    Confirm,
+    ErringRule,
+    Errors,
+    RightShares,
+    check_wrong,
+)
 from .significance import Resampled
 
 COLD = "cold"

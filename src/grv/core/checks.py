@@ -44,6 +44,8 @@ def check_event(asked: Action | None, event: Event) -> None:
                 raise EventError(f"asked about {ids}, told about {tuple(verdicts)}")
             if not event.shared <= told:
                 raise EventError(f"shared verdicts of {tuple(event.shared)} are missing")
+            if event.repeated < 0:
+                raise EventError(f"a verifier cannot be asked {event.repeated} times more")
             if event.meanwhile is not None:
                 _check_generated(asked.meanwhile, event.meanwhile)
             elif asked.meanwhile and not passed:

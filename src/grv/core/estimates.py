@@ -87,7 +87,7 @@ class Account:
             self._see("generate", number, paid)
 
     def pay_verifications(
-        self, number: int, paid: float | None, *, failed: int, passed: bool
+        self, number: int, paid: float | None, *, failed: int, passed: bool, repeated: int = 0
     ) -> None:
         """Bill verifications, at the price list if the payment is None.
 
@@ -96,9 +96,10 @@ class Account:
             paid: the payment.
             failed: how many of them failed.
             passed: whether one of them passed.
+            repeated: how many more calls a verifier that errs was asked for.
         """
         if paid is None:
-            self._verified += number
+            self._verified += number + repeated
             self._failed += failed
         else:
             self._see("verify", number, paid, passed=passed)

@@ -14,7 +14,8 @@ Invariants:
    driver lowers the budget (`restrict`) if there is less money than the search knows.
 2. `tell` checks an event completely before anything changes. After an error the search is dead.
 3. Every action is billed, either from the price list or with the payment that the event reports.
-   A verdict that was known, so that nothing was run for it, costs nothing. A verification that
+   A verdict that was known, so that nothing was run for it, costs nothing. A verifier that errs
+   may be asked several times about a candidate, and every call is billed. A verification that
    failed may have a lower price than others (`Costs.of`). The plan sees this price only; the bill
    has both.
 4. An action is requested only if the bill plus its planned cost stays within the budget. The
@@ -154,6 +155,7 @@ class Search:
         self._rescored = 0
         self._failed = 0  # of the verified ones, those that failed and were paid for
         self._shared = 0  # of the verified ones, those whose verdict was known
+        self._repeated = 0  # calls of a verifier that errs, beyond one for each candidate
         self._cancelled = 0  # candidates ahead that never arrived
         self._trace: list[Turn] = []
         self._error: BaseException | None = None
@@ -180,7 +182,9 @@ class Search:
         refuted = self.pool.refuted + self._stock.hopeless
         counts = (self._rescored, refuted, len(self._stock) + self._cancelled)
         ran = self._verified - self._shared
-        return Bill(self.arrived, ran, self.spent, *counts, shared=self._shared)
+        return Bill(
+            self.arrived, ran, self.spent, *counts, shared=self._shared, repeated=self._repeated
+        )
 
     @property
     def spent(self) -> float:
@@ -262,6 +266,7 @@ class Search:
                     self.pool._add_verified(event)
                 self._verified += len(ids)
                 self._shared += len(event.shared)
+                self._repeated += event.repeated
                 self._pay_verifications(len(ids), event)
                 self._pay_meanwhile(self._asked.meanwhile, event)
             case Rescore(ids), Rescored():
@@ -334,7 +339,11 @@ class Search:
         failed = told.count(Verdict.FAILED)
         self._failed += failed
         self._account.pay_verifications(
-            number - len(event.shared), event.paid, failed=failed, passed=Verdict.PASSED in told
+            number - len(event.shared),
+            event.paid,
+            failed=failed,
+            passed=Verdict.PASSED in told,
+            repeated=event.repeated,
         )
         self.pool.costs = self._account.estimates.mean
 

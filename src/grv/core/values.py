@@ -146,6 +146,8 @@ class Verified:
         seconds: how long it took, if it was measured.
         shared: the candidates whose verdict was known, so that nothing was run for it. They cost
             nothing and are counted apart.
+        repeated: the calls of a verifier that errs, beyond one for each candidate. Each is billed
+            as a verification.
 
     Examples:
         >>> import grv
@@ -159,6 +161,7 @@ class Verified:
     meanwhile: Generated | None = None
     seconds: float | None = field(default=None, compare=False)
     shared: frozenset[CandidateId] = frozenset()
+    repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +311,14 @@ class Costs:
             return self
         return type(self)(self.generate, self.failure, score=self.score)
 
+    def asked(self, calls: int) -> Costs:
+        """The most that a candidate costs if its verifier is asked up to `calls` times.
+
+        >>> Costs(1, 10).asked(3).verify
+        30
+        """
+        return Costs(self.generate, calls * self.verify, failure=self.failure, score=self.score)
+
     def price(self, what: What) -> float:
         """The cost of one candidate (generated and scored), or the most of one verification."""
         return self.candidate if what == "generate" else self.verify
@@ -373,7 +384,8 @@ class Bill:
 
     `refuted` counts the generated candidates that were refuted without verification. `unneeded`
     counts those that were requested ahead and that the plan has not used. `shared` counts the
-    verdicts that cost nothing because they were known; they are not in `verified`.
+    verdicts that cost nothing because they were known; they are not in `verified`. `repeated`
+    counts the calls of a verifier that errs, beyond one for each candidate.
     """
 
     generated: int
@@ -383,6 +395,7 @@ class Bill:
     refuted: int = 0
     unneeded: int = 0
     shared: int = 0
+    repeated: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -394,6 +394,7 @@ def _event_record(event: Event) -> dict[str, Any]:
         case Verified(verdicts, paid, meanwhile):
             record = {"verified": {str(id): verdict.value for id, verdict in verdicts.items()}}
             record |= {"shared": sorted(event.shared)} if event.shared else {}
+            record |= {"repeated": event.repeated} if event.repeated else {}
             if meanwhile is not None:
                 record["meanwhile"] = _event_record(meanwhile)
         case Rescored(scores, paid):
@@ -426,7 +427,10 @@ def _event(record: dict[str, Any]) -> Event:
     if not isinstance(meanwhile, Generated | None):
         raise ValueError("only candidates are generated meanwhile")
     shared = frozenset(CandidateId(int(id)) for id in record.get("shared", ()))
-    return Verified(verdicts, paid, meanwhile, seconds, shared)
+    repeated = record.get("repeated", 0)
+    if isinstance(repeated, bool) or not isinstance(repeated, int) or repeated < 0:
+        raise ValueError(f"{shown(repeated)} is no number of calls")
+    return Verified(verdicts, paid, meanwhile, seconds, shared, repeated)
 
 
 def _numbers(scores: Iterable[float]) -> list[float | None]:

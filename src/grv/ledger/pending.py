@@ -103,6 +103,11 @@ class Tally:
         """Candidates per call whose attempt has no result yet."""
         return set(self._waiting)
 
+    def reserved(self, call: Call, candidate: int) -> float | None:
+        """What an attempt without a result has reserved; None if there is none."""
+        attempt = self._waiting.get((call, candidate))
+        return None if attempt is None else attempt.each
+
     @property
     def in_batch(self) -> set[_Place]:
         """Those of them whose result is in a batch, where it can be found."""

@@ -80,11 +80,12 @@ def turns(
     keys: bool = False,
     shared: bool = False,
     verify: Callable[[Sequence[int]], Sequence[Verdict]] | None = None,
+    calls: Callable[[], int] | None = None,
 ) -> Iterator[Event]:
     """Carry out the actions of a search until it ends; yield each event after it was told.
 
     `verify` gives the verdicts on the candidates of a step, by their numbers in the log; by default
-    they are the labels.
+    they are the labels. `calls` says how many calls it has made so far, if it makes several.
     """
     costs = search.costs
     limits = search.limits
@@ -115,11 +116,13 @@ def turns(
             case Generate(n):
                 event = generated(n)
             case Verify(ids, _, ahead):
+                before = 0 if calls is None else calls()
                 verdicts = dict(zip(ids, verify([arrivals[i] for i in ids]), strict=True))
+                repeated = 0 if calls is None else calls() - before - len(ids)
                 free = frozenset(i for i in ids if shared and _is_shared(problem, arrivals[i]))
                 paid = _paid(verifying, [arrivals[i] for i in ids if i not in free])
                 made = generated(ahead) if ahead else None
-                event = Verified(verdicts, paid, made, shared=free)
+                event = Verified(verdicts, paid, made, shared=free, repeated=repeated)
             case Rescore(ids):
                 event = Rescored({i: second[arrivals[i]] for i in ids})
             case Stop():

@@ -10,50 +10,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..core.limits import Limits
 from ..core.search import Policy, Search
 from ..core.values import Costs, Verdict
 from ..logs.log import LoggedProblem
-from ..theory.confirmations import (
-    CallCounts,
-    Confirm,
-    ConfirmationRule,
-    Earlier,
-    Errors,
-    PassesInARow,
-    RightShares,
-)
+from ..theory.confirmations import CallCounts, Earlier, ErringRule, Errors, RightShares
 from .engine import turns
 
 ErringCall = Callable[[int, int], bool]  # whether call number j passes candidate i of the log
-
-
-@dataclass(frozen=True, slots=True)
-class ErringRule:
-    """How candidates are confirmed.
-
-    Attributes:
-        confirm: the rule, or the number of passes in a row, whatever is returned.
-        errors: those that the rule assumes.
-        wrong: the probability of a wrong answer that it accepts.
-    """
-
-    confirm: Confirm | int
-    errors: Errors
-    wrong: float = 0.05
-
-    @property
-    def learns(self) -> bool:
-        """Whether it uses what earlier problems have shown."""
-        return self.confirm is Confirm.BAYES
-
-    def of(self, earlier: Earlier) -> ConfirmationRule:
-        """The rule for one candidate."""
-        if isinstance(self.confirm, Confirm):
-            return self.confirm.rule(self.errors, self.wrong, earlier)
-        return PassesInARow(self.confirm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +33,7 @@ class ErringOutcome:
         verified: the number of candidates verified.
         calls: the number of calls of the verifier.
         counts: the calls on each verified candidate, ordered by the candidates' arrival.
-        cost: the cost, if every call costs what a verification does.
+        cost: the cost; every call costs what a verification does.
     """
 
     answer: int | None
@@ -112,6 +78,10 @@ class ErringVerifier:
             verdicts.append(Verdict.PASSED if decision == "return" else Verdict.FAILED)
         return verdicts
 
+    def made(self) -> int:
+        """The number of calls so far."""
+        return self.calls
+
     @property
     def counts(self) -> tuple[CallCounts, ...]:
         """The calls on each candidate so far."""
@@ -150,10 +120,10 @@ def replay_erring(
     Args:
         policy: decides what to do next.
         problem: the logged candidates; their labels are the truth.
-        costs: the price list; it does not depend on the number of calls, as live.
+        costs: the price list; every call is billed.
         rule: how candidates are confirmed.
         call: makes a call of the verifier.
-        limits: what the search may do.
+        limits: what the search may do. Its budget reserves all calls that a candidate may need.
         order: candidate numbers in order of arrival; by default the order of the log.
         keys: whether the search uses the log's keys.
         shares: what earlier problems say about the share of right candidates.
@@ -165,8 +135,10 @@ def replay_erring(
     def verify(candidates: Sequence[int]) -> list[Verdict]:
         return verifier.verdicts([place[each] for each in candidates], candidates)
 
-    search = Search(policy, costs, limits)
-    for _ in turns(search, problem, order=order, keys=keys, verify=verify):
+    most = limits.most or rule.most(costs, limits.budget)
+    search = Search(policy, costs, replace(limits, most=most))
+    calls = turns(search, problem, order=order, keys=keys, verify=verify, calls=verifier.made)
+    for _ in calls:
         pass
     outcome = search.outcome
     assert outcome is not None
@@ -179,5 +151,5 @@ def replay_erring(
         bill.verified,
         verifier.calls,
         verifier.counts,
-        bill.total + (verifier.calls - bill.verified) * costs.verify,
+        bill.total,
     )

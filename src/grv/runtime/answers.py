@@ -157,6 +157,8 @@ def record_of(solution: Solution) -> dict[str, Any]:
         "shared": solution.bill.shared,
         "search": solution.search,
     }
+    if solution.bill.repeated:
+        record["repeated"] = solution.bill.repeated
     if solution.wrong_probability is not None:
         record["wrong_probability"] = solution.wrong_probability
     if solution.conditions is not None:

@@ -247,19 +247,38 @@ class Reserves:
             is no budget that needs them.
         second: the highest cost of a second score.
         caps: on the account and on the search.
+        prices: the price list, if a verification may cost more because its verifier is asked
+            several times.
     """
 
     costs: Costs | None = field(default_factory=Costs)
     second: float = 0.0
     caps: Caps = NO_CAPS
+    prices: Costs | None = None
+
+    def verdict(self, *, failed: bool, repeated: int) -> float:
+        """What a verdict costs by the price list, with the calls beyond the first."""
+        prices = self.prices or self.costs
+        return 0.0 if prices is None else prices.of(0, 1 + repeated, int(failed))
+
+    def lost(self, call: Call, n: int, *, measured: bool) -> float:
+        """What an attempt without a result may have cost.
+
+        If a verifier may be asked several times, its calls are on record, and are billed with the
+        verdict: only the call in flight is lost.
+        """
+        reserved = self.of(call, n, measured=measured)
+        if call != "verify" or measured or self.prices is None:
+            return reserved
+        return min(reserved, self.prices.of(0, n))
 
     @property
     def verification(self) -> float:
         """What one verification reserves; 0 if nothing is reserved."""
         return 0.0 if self.costs is None else self.costs.verify
 
-    def of(self, call: Call, n: int, *, measured: bool, failed: int = 0) -> float:
-        """What an attempt for n candidates reserves; or costs, of which `failed` failed.
+    def of(self, call: Call, n: int, *, measured: bool) -> float:
+        """What an attempt for n candidates reserves.
 
         Until a verdict is known, a verification reserves the most that it may cost.
         With measured costs, drafts reserve their scores. An attempt to score reserves the same
@@ -275,7 +294,7 @@ class Reserves:
             case "rescore":
                 return n * self.second
             case "verify":
-                return self.costs.of(0, n, failed)
+                return self.costs.of(0, n)
 
 
 class ReservedAttempts:
@@ -322,15 +341,17 @@ class ReservedAttempts:
         if self._executor.plan is not None:
             self._executor.plan.take(self.reserved)
 
-    def settled(self, n: int, usage: Usage | None = None, *, failed: int = 0) -> list[Entry]:
+    def settled(
+        self, n: int, usage: Usage | None = None, *, listed: float | None = None
+    ) -> list[Entry]:
         """The entry for results that cost less than was reserved; none if they did not.
 
-        `failed` is the number of verifications that failed.
+        `listed` is what they cost by the price list, if that is not what is reserved for them.
         """
         meter = self._executor.meter
         reserves = self._executor.reserves
         if meter is None:
-            paid = reserves.of(self.call, n, measured=False, failed=failed)
+            paid = reserves.of(self.call, n, measured=False) if listed is None else listed
         elif self.call == "generate":  # settled with the scores, except for missing drafts
             paid = reserves.of(self.call, n, measured=True)
         else:
@@ -344,7 +365,9 @@ class ReservedAttempts:
         unpaid = error.unpaid
         number = len(self.ids)
         lost = number if error.at_most is None else min(number, error.at_most)
-        returned = self.reserved * (1.0 if unpaid else (number - lost) / number)
+        measured = self._executor.meter is not None
+        most = self._executor.reserves.lost(self.call, number, measured=measured)
+        returned = self.reserved - (0.0 if unpaid else most * lost / number)
         if error.at_most is not None and self.call in ("score", "rescore"):
             self.held += returned
             returned = 0.0

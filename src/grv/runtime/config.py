@@ -54,6 +54,7 @@ from ..policies.portfolio import (
 )
 from ..policies.portfolio.shares import attempt
 from ..text import checksum
+from ..theory.confirmations import ErringRule
 from .executor import Backends, Keying
 from .prices import PRICING, Meter
 
@@ -192,6 +193,21 @@ class SearchConfig:
         """The limits of the search of one generator."""
         most = self.generators[name].most
         return self.limits if most is None else replace(self.limits, most=most)
+
+    def confirming(self, rule: ErringRule | None) -> SearchConfig:
+        """The same for a check that errs, which may be asked several times about a candidate.
+
+        What all calls may cost is reserved. Measured costs have their own highest costs.
+        """
+        if rule is None:
+            return self
+        generators = {
+            name: each
+            if each.meter is not None or self.limits_of(name).most is not None
+            else replace(each, most=rule.most(each.costs, self.limits.budget))
+            for name, each in self.generators.items()
+        }
+        return replace(self, generators=generators)
 
     @cached_property
     def chooser(self) -> Chooser:

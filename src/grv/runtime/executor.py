@@ -204,6 +204,9 @@ class Executor:
                 return number(ids, record.made) * costs.generate + scoring
             case Verify(ids, _, ahead):
                 drafts = self.price(Generate(ahead), seen, recorded=recorded) if ahead else 0.0
+                if recorded and self.meter is None:
+                    found = [record.found[id] for id in ids if id in record.found]
+                    return drafts + sum(map(self._cost_of_verdict, found))
                 return drafts + number(ids, record.found) * costs.verify
             case Rescore(ids):
                 return self.reserves.second * number(ids, record.scored_again)
@@ -261,8 +264,14 @@ class Executor:
         """What the verification cost that gave a verdict."""
         if self.meter is not None:
             return self.meter.cost("verify", found.usage)
-        failed = int(found.verdict is Verdict.FAILED)
-        return self.reserves.of("verify", 1, measured=False, failed=failed)
+        return self._listed(finding_of(found))
+
+    def _listed(self, finding: Finding) -> float:
+        """What a verification costs by the price list."""
+        if finding.shared:
+            return 0.0
+        failed = finding.verdict is Verdict.FAILED
+        return self.reserves.verdict(failed=failed, repeated=finding.repeated)
 
     def draft(self, candidate: int) -> Draft:
         """A recorded draft."""
@@ -586,13 +595,44 @@ class Executor:
                 )
         if errors and (self.answers > 1 or not self._passed(ids)):
             raise errors[0]
-        if self.meter is not None or (self.reserves.costs or _COSTS).has_failure:
+        if self.meter is not None or self._settles:
             await settle_parked(self.record, self._cost_of_verdict, ids)
         findings = {id: self.record.found[id] for id in ids if id in self.record.found}
         return Verified(
             {id: each.verdict for id, each in findings.items()},
             shared=frozenset(id for id, each in findings.items() if each.shared),
+            repeated=sum(finding_of(each).repeated for each in findings.values()),
         )
+
+    @property
+    def _settles(self) -> bool:
+        """Whether verdicts differ in what they cost by the price list."""
+        return (self.reserves.prices or self.reserves.costs or _COSTS).has_failure
+
+    def unused(self, call: Call, id: int) -> float:
+        """The part of the reserve of an attempt without a result that was certainly not paid."""
+        measured = self.meter is not None
+        reserved = self.reserves.of(call, 1, measured=measured)
+        return min(
+            self.record.tally.reserved(call, id) or 0.0,
+            reserved - self.reserves.lost(call, 1, measured=measured),
+        )
+
+    def cancelled(self, ids: Iterable[int]) -> list[Entry]:
+        """Return what verifications that a pass made needless did not cost of their reserve.
+
+        They cost the calls that are on record, and the one in flight.
+        """
+        entries: list[Entry] = []
+        for id in ids:
+            if ("verify", id) in self.record.tally.in_flight and id not in self.record.found:
+                made = len(self.record.staged.get(id, ()))
+                prices = self.reserves.prices
+                kept = 0.0 if prices is None else made * prices.verify
+                returned = self.unused("verify", id) - kept
+                if returned > 0:
+                    entries.append(Settled("verify", (id,), returned))
+        return entries
 
     def stop_if_broken(self, newest_first: Iterable[Event]) -> None:
         """Raise a VerifierError if the last `MOST_BROKEN` verdicts or more are all broken."""
@@ -671,8 +711,8 @@ class Executor:
                     shared=finding.shared,
                 )
                 number = 0 if finding.shared else 1
-                failed = number if finding.verdict is Verdict.FAILED else 0
-                settled = attempts.settled(number, finding.usage, failed=failed)
+                listed = self._listed(finding)
+                settled = attempts.settled(number, finding.usage, listed=listed)
                 await self.record.write(entry, *settled)
                 return finding.verdict
         elif ("verify", id) in self.record.closed:  # the search continues after its end
@@ -684,7 +724,7 @@ class Executor:
 
 def finding_of(found: Found) -> Finding:
     """The finding that an entry records."""
-    return Finding(found.verdict, found.reason, found.evidence, found.usage)
+    return Finding(found.verdict, found.reason, found.evidence, found.usage, shared=found.shared)
 
 
 def _paid_stage(entry: Staged) -> PaidStage:

@@ -76,6 +76,8 @@ class Loop:
     ) -> None:
         self._live = live
         self._model = model
+        confirms = getattr(config.first.backends.verifier, "confirms", None)
+        config = config.confirming(None if confirms is None else confirms(live.problem))
         self._config = config
         self._deadline = config.limits.pace.deadline
         self._record = record
@@ -98,7 +100,7 @@ class Loop:
                 record,
                 meter=generator.meter,
                 pricing=config.meters[name],
-                reserves=Reserves(costs, limits.second_cost, caps),
+                reserves=Reserves(costs, limits.second_cost, caps, generator.costs),
                 numbering=Numbering(name, place, len(config.generators)),
                 answers=limits.answers,
                 outside=live.outside,
@@ -179,7 +181,11 @@ class Loop:
         started = self._config.started(self._live.problem, self._live.budget.account)
         conditions = self._record.conditions
         shares = await self._pin_shares()
-        self._record.begin(replace(started, conditions=conditions, scorer=scorer, shares=shares))
+        started = replace(started, conditions=conditions, scorer=scorer, shares=shares)
+        executors = list(self._executors.values())
+        self._record.begin(
+            started, lambda call, id: executors[id % len(executors)].unused(call, id)
+        )
         for executor in self._executors.values():
             await executor.recall()
         self._has_begun = True
@@ -300,7 +306,8 @@ class Loop:
             seconds = round(now - self._told_at, 3) if recorded is None else recorded.seconds
             event = replace(event, seconds=seconds)
             self._portfolio.tell(request.executor.numbering.told(event))
-            self._record.tell(Told(event, action.why, request.executor.numbering.name))
+            told = Told(event, action.why, request.executor.numbering.name)
+            self._record.tell(told, *request.executor.cancelled(wanted))
             self._told_at = now
             self._events.append(event)
             self._live.on_step()

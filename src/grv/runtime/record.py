@@ -127,20 +127,25 @@ class SearchRecord(SearchView):
         """The shares of right candidates with which the search started, as text; empty if none."""
         return "" if self.started is None else self.started.shares
 
-    def begin(self, started: Started) -> None:
-        """Start, or restart with other settings. Resuming with equal settings adds no entry."""
+    def begin(
+        self, started: Started, unused: Callable[[Call, int], float] = lambda call, id: 0.0
+    ) -> None:
+        """Start, or restart with other settings. Resuming with equal settings adds no entry.
+
+        `unused` is the part of an attempt's reserve that was not paid if its process died.
+        """
         self._told_again = 0
-        dead = self._dead_attempts()
+        dead = self._dead_attempts(unused)
         if started != self.started:
             self.note(*dead, started)
         elif dead and self._writer is not None:
             self.note(*dead)
 
-    def _dead_attempts(self) -> list[Entry]:
+    def _dead_attempts(self, unused: Callable[[Call, int], float]) -> list[Entry]:
         """The end of attempts that were in flight when the process of the search died."""
         reason = "the process died before there was a result"
         dead = self.tally.in_flight - self.tally.in_batch
-        return [Settled(call, (id,), 0.0, reason) for call, id in sorted(dead)]
+        return [Settled(call, (id,), unused(call, id), reason) for call, id in sorted(dead)]
 
     @property
     def place(self) -> str:
@@ -214,11 +219,11 @@ class SearchRecord(SearchView):
         index = self._told_again
         return self.told[index].event if index < len(self.told) else None
 
-    def tell(self, told: Told) -> None:
-        """Note a result. After a resume, skip results that are already recorded."""
+    def tell(self, told: Told, *then: Entry) -> None:
+        """Note a result and what follows. After a resume, skip what is already recorded."""
         is_recorded = self._told_again < len(self.told) and self.told[self._told_again] == told
         if not is_recorded:
-            self.note(told)
+            self.note(told, *then)
         self._told_again += 1
 
     async def end(self, ended: Ended) -> None:

@@ -116,6 +116,7 @@ class Solution:
             ("generated", self.bill.generated),
             ("verifications", self.bill.verified),
             *([("shared verdicts", self.bill.shared)] if self.bill.shared else []),
+            *([("repeated calls", self.bill.repeated)] if self.bill.repeated else []),
             ("cost", f"{self.bill.total:g}"),
             ("seconds", f"{self.seconds:.1f}"),
         ]
@@ -155,6 +156,7 @@ def bill_of(bill: Bill, tally: Tally, used: int, *, is_reserved: bool = True) ->
         len(tally.refuted),
         len(tally.made) - used + tally.cancelled_drafts,
         shared=tally.shared,
+        repeated=bill.repeated,
     )
 
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from ..core.errors import UsageError
+from ..core.values import Costs
 
 Decision = Literal["return", "drop", "again"]
 _GRID = (0.0, *(10 ** (-3 + 3 * step / 20) for step in range(20)), 0.999)
@@ -298,8 +299,8 @@ class Confirm(enum.StrEnum):
             shares = shares.given(counts, errors)
         return ProbablyRight(shares, errors, wrong, self.most_calls(errors, wrong))
 
-    def most_calls(self, errors: Errors, wrong: float) -> int:
-        """The most calls on one candidate, in a search that verifies at most 10,000 of them.
+    def most_calls(self, errors: Errors, wrong: float, verified: int = _NUMBERED) -> int:
+        """The most calls on one candidate, in a search that verifies at most this many of them.
 
         >>> (
         ...     Confirm.COLD.most_calls(Errors(0.05), 0.05),
@@ -307,8 +308,50 @@ class Confirm(enum.StrEnum):
         ... )
         (8, 32)
         """
-        in_a_row = passes_needed(_NUMBERED, errors, wrong)
-        return in_a_row if self is Confirm.COLD else 4 * in_a_row
+        if self is Confirm.COLD:
+            return passes_needed(verified, errors, wrong)
+        return 4 * passes_needed(_NUMBERED, errors, wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class ErringRule:
+    """How candidates are confirmed.
+
+    Attributes:
+        confirm: the rule, or the number of passes in a row, whatever is returned.
+        errors: those that the rule assumes.
+        wrong: the probability of a wrong answer that it accepts.
+    """
+
+    confirm: Confirm | int
+    errors: Errors
+    wrong: float = 0.05
+
+    @property
+    def learns(self) -> bool:
+        """Whether it uses what earlier problems have shown."""
+        return self.confirm is Confirm.BAYES
+
+    def of(self, earlier: Earlier) -> ConfirmationRule:
+        """The rule for one candidate."""
+        if isinstance(self.confirm, Confirm):
+            return self.confirm.rule(self.errors, self.wrong, earlier)
+        return PassesInARow(self.confirm)
+
+    def most(self, costs: Costs, budget: float) -> Costs:
+        """The most that a candidate costs, with all calls, in a search with this budget.
+
+        A search of budget B verifies at most B / F candidates, where F is the least price of a
+        verification. The rule `cold` asks most often about the last of them.
+
+        >>> rule = ErringRule(Confirm.COLD, Errors(0.05), 0.05)
+        >>> rule.most(Costs(1, 10), budget=100).verify, rule.most(Costs(1, 10), math.inf).verify
+        (30, 80)
+        """
+        if not isinstance(self.confirm, Confirm):
+            return costs.asked(self.confirm)
+        verified = max(1, int(min(budget / costs.failure, _NUMBERED)))
+        return costs.asked(self.confirm.most_calls(self.errors, self.wrong, verified))
 
 
 def _rates(candidates: Sequence[CallCounts], errors: Errors) -> list[float]:

@@ -25,6 +25,7 @@ from ...theory.confirmations import (
     Confirm,
     Decision,
     Earlier,
+    ErringRule,
     Errors,
     check_wrong,
 )
@@ -41,7 +42,7 @@ from .judge_prices import JudgePrices
 from .known_findings import KnownFindings
 from .programs.findings import clean
 from .programs.published import PublishedCheck
-from .suite import StageMemory, Suite, TestOrder
+from .suite import PaidStage, StageMemory, Suite, TestOrder
 from .threads import Threads
 from .verdict_store import VerdictStore
 
@@ -185,6 +186,13 @@ class CheckVerifier:
             self._suites.put(check.digest, known, _SUITE_BYTES * (1 + len(known)))
             self._prepared.put(problem.id, (problem, check), _size(problem))
         return check
+
+    def confirms(self, problem: Problem) -> ErringRule | None:
+        """How candidates are confirmed if the problem's check errs; else None."""
+        erring = self.prepare(problem).erring
+        if erring is None or erring.errors is None or not self._decides:
+            return None
+        return ErringRule(self._confirm, erring.errors, self._wrong)
 
     def learns_shares(self, problem: Problem) -> Errors | None:
         """The errors of a problem's check, if earlier problems help to decide; else None."""
@@ -349,7 +357,10 @@ class CheckVerifier:
     def _confirmed(
         self, job: Job, problem: Problem, check: Check, text: str, earlier: Earlier
     ) -> Finding:
-        """The finding of as many calls as the rule wants; nothing is taken from memory."""
+        """The finding of as many calls as the rule wants.
+
+        A call that was made before a kill is not made again. Nothing else is taken from memory.
+        """
         assert check.erring is not None
         errors = check.erring.errors
         assert errors is not None, "prepare has refused it"
@@ -360,11 +371,12 @@ class CheckVerifier:
         decision: Decision = "again"
         while decision == "again":
             seed = counts.passes + counts.failures
-            found = self.engine.judge(job, problem, check, text, seed)
+            found = self._called(job, problem, check, text, seed)
             usage = found.usage if usage is NOTHING else usage + found.usage
             stages += found.stages
             if found.verdict is Verdict.BROKEN:
-                return replace(found, usage=usage)
+                made = {"passes": counts.passes, "failures": counts.failures}
+                return replace(found, usage=usage, evidence={**found.evidence, JUDGED: made})
             counts = counts.plus(passed=found.verdict is Verdict.PASSED)
             decision = rule.decide(counts)
         judged: dict[str, Any] = {"passes": counts.passes, "failures": counts.failures}
@@ -380,6 +392,18 @@ class CheckVerifier:
         if found.verdict is not verdict:
             reason = f"{counts.passes} of {seed + 1} calls passed it"
         return replace(found, verdict=verdict, reason=reason, evidence=evidence, usage=usage)
+
+    def _called(self, job: Job, problem: Problem, check: Check, text: str, seed: int) -> Finding:
+        """The finding of one call of a check that errs, or what it found before a kill."""
+        name = f"call {seed}"
+        known = job.memory.get(name)
+        if known is not None:
+            return known.finding
+        found = self.engine.judge(job, problem, check, text, seed)
+        if found.verdict is not Verdict.BROKEN:
+            stage = Stage(name, found.verdict, found.usage.seconds, found.usage.dollars)
+            job.memory.add(PaidStage(name, stage, found.evidence))
+        return found
 
     def recall(self, problem: Problem, findings: Iterable[Finding]) -> None:
         """Start the order of a problem's tests from findings of an earlier run.

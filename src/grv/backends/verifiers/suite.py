@@ -141,7 +141,7 @@ class Suite:
 
 @dataclass(frozen=True, slots=True)
 class PaidStage:
-    """A stage that a candidate has passed and that was paid for.
+    """A stage that a candidate has passed and that was paid for; or a call of a check that errs.
 
     Attributes:
         run: which stage it is, and in which of several verifications of the candidate.
@@ -155,8 +155,8 @@ class PaidStage:
 
     @property
     def finding(self) -> Finding:
-        """The pass."""
-        return Finding(Verdict.PASSED, "", self.evidence)
+        """What was found. It is not paid for again."""
+        return Finding(self.stage.verdict, "", self.evidence)
 
 
 class StageMemory:

@@ -263,4 +263,5 @@ def sum_of(bills: Mapping[str, Bill]) -> Bill:
         sum(bill.refuted for bill in bills.values()),
         sum(bill.unneeded for bill in bills.values()),
         shared=sum(bill.shared for bill in bills.values()),
+        repeated=sum(bill.repeated for bill in bills.values()),
     )

@@ -163,7 +163,8 @@ def _sampling(asked: Asked, profile: Profile) -> Sampling:
 def _plan(asked: Mapping[str, Any], profile: Profile, answers: int) -> SearchPlan:
     """The profile's plan with what the request says. It may lower a budget, not raise it."""
     plan = profile.plan
-    if not asked.keys() & {"policy", "costs", "budget", "value"}:
+    changes = asked.keys() & {"policy", "costs", "budget", "value"}
+    if not changes and answers == plan.limits.answers:
         return plan
     budget = number(asked, "budget", "grv.", least=0, most=plan.limits.budget)
     value = number(asked, "value", "grv.", least=0, most=_LARGEST_VALUE)
