@@ -100,6 +100,7 @@ OPTIONS = {
         "--text",
         "--filter",
         "--hour",
+        "--importer",
         "--predictions",
     ],
 }
