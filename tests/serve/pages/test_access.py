@@ -131,6 +131,7 @@ def test_signing_out_ends_the_session_and_a_restart_does_not(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(60)  # a stream that goes on never ends
 def test_signing_out_ends_the_streams_of_the_session(tmp_path: Path) -> None:
     run(tmp_path / "ledger", ["one"])
     env = {"GRV_REVIEWERS": f"ann:{REVIEW}"}
