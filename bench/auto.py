@@ -125,6 +125,7 @@ def solve(
             key=lambda problem, text: text,
             total_budget=1e9,
             at_once=at_once,
+            schedule="in-order",
         )
     )
 
