@@ -31,7 +31,12 @@ KEY = "a-key-of-some-length"
 
 def recorded(text: str, **row: Any) -> dict[str, Any]:
     """A request as NeMo Gym's agent posts it, with null for all that its models leave open."""
-    said = {"annotations": [], "text": text, "type": "output_text", "logprobs": None}
+    said: dict[str, Any] = {
+        "annotations": [],
+        "text": text,
+        "type": "output_text",
+        "logprobs": None,
+    }
     message = {
         "id": "message_1",
         "content": [said],
@@ -39,7 +44,12 @@ def recorded(text: str, **row: Any) -> dict[str, Any]:
         "status": "completed",
         "type": "message",
     }
-    reasoning = {"id": "rs_1", "summary": [], "type": "reasoning", "encrypted_content": None}
+    reasoning: dict[str, Any] = {
+        "id": "rs_1",
+        "summary": [],
+        "type": "reasoning",
+        "encrypted_content": None,
+    }
     return {
         "responses_create_params": {
             "background": None,
