@@ -46,9 +46,7 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
                 {
                     "role": "assistant",
                     "content": "",
-                    "tool_calls": [
-                        {"index": 0, "id": "call_7", "type": "function", "function": CALL}
-                    ],
+                    "tool_calls": [{"id": "call_7", "type": "function", "function": CALL}],
                 },
                 {"role": "tool", "tool_call_id": "call_7", "content": "42 mm"},
             ],

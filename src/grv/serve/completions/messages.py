@@ -88,7 +88,7 @@ def _calls(given: Any, place: str) -> list[Message]:
                 "type": "function",
                 "function": {"name": name, "arguments": arguments, **inner},
                 **more,
-            } if not (inner or more.keys() - {"index"}):
+            } if not (inner or more):
                 calls.append(call_of(id, name, arguments, f"{place}[{index}]"))
             case _:
                 form = (
