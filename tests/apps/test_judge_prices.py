@@ -105,10 +105,11 @@ def test_without_a_price_the_budget_says_what_is_missing() -> None:
     assert len(ran.err.splitlines()) == 1
 
 
-def test_a_judge_in_front_of_a_sure_check_is_in_the_bill() -> None:
+@pytest.mark.parametrize("models", ["openai:fake", ["openai:fake", "openai:fake", "openai:fake"]])
+def test_a_judge_or_a_panel_in_front_of_a_sure_check_is_in_bill_and_report(models: Any) -> None:
     prices = {"prompt": 1000.0, "completion": 2000.0}
     with FakeOpenai(model, prices=prices) as server:
-        judge = {"kind": "judge", "model": "openai:fake", "url": server.url}
+        judge = {"kind": "judge", "model": models, "url": server.url}
         check = {"kind": "first", "checks": [judge, {"kind": "math", "answer": "42"}]}
         ran = solve(server, check, "--prices", "prices.toml", "--budget", "100usd")
         assert ran.code == 0, ran
@@ -126,10 +127,15 @@ def test_a_judge_in_front_of_a_sure_check_is_in_the_bill() -> None:
         assert [name for name, _ in stages] == ["judge", "math"][: len(stages)]
         assert stages[0][1] > 0
         assert sum(cost for _, cost in stages) == pytest.approx(float(row["verify_cost"]))
-    reported = here("report", "log.csv", "--unlabelled", "fail", "--out", "report.html")
+    reported = here("report", "log.csv", "--unlabelled", "fail", "--csv", "tables")
     assert reported.code == 0, reported
-    page = Path("report.html").read_text(encoding="utf-8")
-    assert "Which stage of a verification pays for itself?" in page
+    with Path("tables/stages.csv").open(encoding="utf-8") as file:
+        (stage, _) = csv.DictReader(file)
+    judged = [json.loads(row["stage_costs"])[0][1] for row in rows]
+    assert stage["stage"] == "judge"
+    assert float(stage["runs"]) == len(rows)
+    assert float(stage["cost"]) == pytest.approx(sum(judged) / len(judged))
+    assert stage["words"].startswith("does not pay: what follows must cost more than")
 
 
 def test_a_second_score_of_a_judge_needs_no_most() -> None:
