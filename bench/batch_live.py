@@ -9,7 +9,8 @@ the default policy and `least-spent`, with 1, 8 and 64 calls at once, and half t
 problem's candidates come in the order of the log, so the replay is of the same candidates.
 
 With `--embedded`: the logs that `make paper` left in a folder, and the same problems live, with
-candidates of another seed. The replay's interval is over orders of the log and resampled problems.
+candidates of another seed. The interval is where one live run of these problems is expected to be:
+95 of 100 replays with candidates drawn again from the log, with replacement.
 
 100 % of the money is what the default policy needs to solve all solvable problems. Costs 1,10.
 """
@@ -40,6 +41,7 @@ from grv.testing.servers import FakeOpenai
 COSTS = grv.Costs(1, 10)
 SHARES = (0.1, 0.25, 0.5)
 CANDIDATES = 256
+DRAWN_RUNS = 400
 # Tokens and stops of each kind, as in paper/small/run.py.
 EMBEDDED = {
     "math": (24, ("\n",)),
@@ -179,9 +181,29 @@ def of_embedded(folder: Path, kind: str) -> dict[str, Any]:
         "kind": kind,
         "problems": len(found),
         "solvable": len(log.solvable),
-        "replay": {row.share: [row.solved, row.low, row.high] for row in rows},
+        "replay": {row.share: row.solved for row in rows},
+        "interval of one live run": drawn_again(log, whole),
         "live": {share: number / len(log.solvable) for share, number in curve.solved.items()},
         "seconds": round(time.monotonic() - started, 1),
+    }
+
+
+def drawn_again(log: Log, whole: float) -> dict[float, list[float]]:
+    """Where one run ends in 95 of 100 cases, if its candidates are drawn from the log again."""
+    chance = np.random.default_rng(0)
+    solved: dict[float, list[float]] = {share: [] for share in SHARES}
+    for _ in range(DRAWN_RUNS):
+        courses = [
+            course_of(grv.Search(DEFAULT, COSTS), problem, chance.choice(len(problem), CANDIDATES))
+            for problem in log.problems
+        ]
+        for share in SHARES:
+            searches = [CourseSteps(course) for course in courses]
+            run = run_batch(parse("least-spent").begin(), searches, share * whole)
+            solved[share].append(run.solved.sum() / len(log.solvable))
+    return {
+        share: [float(end) for end in np.quantile(shares, (0.025, 0.975))]
+        for share, shares in solved.items()
     }
 
 
