@@ -24,6 +24,7 @@ def whole(costs: Costs) -> tuple[int, int]:
     return int(candidate * scale), int(verify * scale)
 
 
+@lru_cache(maxsize=256)
 def exact_ratio(costs: Costs) -> Fraction:
     """The exact rho = c_ver / c_rew."""
     candidate, verify = whole(costs)
