@@ -340,6 +340,7 @@ def test_the_promise_holds(row: Promise) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)  # a minute on a quiet machine
 @pytest.mark.parametrize("row", ROWS, ids=named)
 @pytest.mark.parametrize("rho", MANY_RATIOS)
 def test_the_promise_holds_in_two_thousand_searches(row: Promise, rho: float) -> None:
