@@ -77,6 +77,8 @@ def with_check(**fields: object) -> dict[str, Any]:
 
 
 FUNCTION = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "expected": 1}]}
+SQL = {"kind": "sql", "engine": "sqlite", "schema": "CREATE TABLE t (a)", "reference": "SELECT a"}
+TEXT_RULE = {"kind": "text", "contains_all": ["a"]}
 
 
 @pytest.mark.parametrize(
@@ -326,10 +328,6 @@ def test_a_client_does_not_say_what_its_checks_cost(profile: Profile, cost: floa
     error = refused(profile, grouped(MATH, {**MATH, "cost": cost}))
     assert (error.status, error.param) == (400, "grv.check.cost")
     assert "only for checks of the server" in str(error)
-
-
-SQL = {"kind": "sql", "engine": "sqlite", "schema": "CREATE TABLE t (a)", "reference": "SELECT a"}
-TEXT_RULE = {"kind": "text", "contains_all": ["a"]}
 
 
 @pytest.mark.parametrize(
