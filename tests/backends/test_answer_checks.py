@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from grv.backends.attacks import answers, suite
-from grv.backends.protocols import Finding, ParkedCall, Problem
+from grv.backends.protocols import Draft, Finding, ParkedCall, Problem
 from grv.backends.verifiers.checks import parse_check
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.backends.verifiers.sql.check import same_rows
@@ -342,3 +343,14 @@ def test_an_attack_on_a_check_of_answers_is_held(attack: answers.AnswerAttack) -
         finding = verifier.find(Problem("p", check=attack.check), around.fill(attack.text))
         assert finding.verdict is Verdict.FAILED, finding
         assert around.damage() == []
+
+
+@pytest.mark.parametrize("text", ["/* " * 500_000, "'/* \"/* " * 200_000, "-- /*\n" * 200_000])
+def test_what_is_not_closed_in_a_query_takes_no_longer_to_read(
+    verifier: CheckVerifier, text: str
+) -> None:
+    problem = Problem("p", check=sql("SELECT 1"))
+    started = time.process_time()
+    assert verifier.refutation(problem, Draft(text)) == "has no SELECT"
+    assert verifier.refutation(problem, Draft(f"{text}\nSELECT 1")) is None
+    assert time.process_time() - started < 5

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import http.server
+import threading
+from typing import ClassVar
 
 import pytest
 
@@ -44,3 +47,55 @@ async def test_a_failure_gives_its_room_back() -> None:
         await asked.aclose()  # once more does no harm
 
     assert answer["choices"]
+
+
+class _Redirecting(http.server.BaseHTTPRequestHandler):
+    """Redirects to where `to` says, and remembers the headers of all requests."""
+
+    to = ""
+    seen: ClassVar[list[dict[str, str]]] = []
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.seen.append({name.lower(): value for name, value in self.headers.items()})
+        here = self.path == "/v1/completions"
+        body = b"{}" if here else b'{"choices": [{"index": 0, "text": "there"}]}'
+        self.send_response(307 if here else 200)
+        if here:
+            self.send_header("Location", self.to)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *about: object) -> None:
+        return
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+async def test_a_redirect_to_another_server_is_not_followed(
+    elsewhere: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-the-first-server-only")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "x-api-key: also-for-the-first-only")
+    with (
+        http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Redirecting) as server,
+        FaultyServer() as other,
+    ):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setattr(_Redirecting, "seen", [])
+        place = f"{other.url}/completions" if elsewhere else "/v1/moved"
+        monkeypatch.setattr(_Redirecting, "to", place)
+        asked = endpoint(f"http://127.0.0.1:{server.server_port}/v1")
+        if elsewhere:
+            with pytest.raises(GeneratorError, match="redirects to another server") as caught:
+                await asked.ask("/completions", BODY, "p")
+            assert caught.value.fault == "stop"
+            assert caught.value.unpaid
+            assert other.url.removesuffix("/v1") in str(caught.value)
+        else:
+            answer = await asked.ask("/completions", BODY, "p")
+            assert answer["choices"][0]["text"] == "there"
+        await asked.aclose()
+        server.shutdown()
+    assert other.received == []
+    assert _Redirecting.seen[0]["x-api-key"] == "also-for-the-first-only"

@@ -9,9 +9,11 @@ from __future__ import annotations
 import http.server
 import json
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -282,3 +284,31 @@ def test_grv_verifies_with_grv(
     labels = [json.loads(each) for each in out.read_text().splitlines()]
     found = {each["candidate"]: each["verdict"] for each in labels if "candidate" in each}
     assert found == {0: "passed", 1: "failed"}
+
+
+@pytest.mark.slow
+def test_many_verifications_of_one_client_do_not_keep_another_waiting(tmp_path: Path) -> None:
+    busy, patient = "busy-key-0123456789", "patient-key-0123456789"
+    (tmp_path / "clients.toml").write_text(
+        f'[clients.busy]\nkey = "{key_hash(busy)}"\n'
+        f'[clients.patient]\nkey = "{key_hash(patient)}"\n'
+    )
+    tests = {"unit_tests": {"inputs": ["2\n"], "outputs": ["4\n"]}}
+    options = ("--serve", "--workers", 1, "--clients", tmp_path / "clients.toml")
+    with serving_command("verify", " verifies", tmp_path, *options, files=False) as server:
+
+        def ask(number: int, key: str) -> float:
+            program = f"import time\ntime.sleep(1)\nprint(2 * int(input()) + 0 * {number})"
+            text = f"```python\n{program}\n```"
+            status, answer = post(server, recorded(text, verifier_metadata=tests), key=key)
+            assert (status, answer["reward"]) == (200, 1.0)
+            return time.monotonic()
+
+        with ThreadPoolExecutor(10) as threads:
+            many = [threads.submit(ask, number, busy) for number in range(8)]
+            until = time.monotonic() + 60
+            while not any(each.done() for each in many):
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            answered = threads.submit(ask, 8, patient).result()
+            assert sum(each.result() < answered for each in many) <= 4

@@ -77,6 +77,8 @@ def with_check(**fields: object) -> dict[str, Any]:
 
 
 FUNCTION = {"kind": "function", "entry_point": "f", "tests": [{"args": [1], "expected": 1}]}
+SQL = {"kind": "sql", "engine": "sqlite", "schema": "CREATE TABLE t (a)", "reference": "SELECT a"}
+TEXT_RULE = {"kind": "text", "contains_all": ["a"]}
 
 
 @pytest.mark.parametrize(
@@ -256,6 +258,7 @@ def user(content: object) -> dict[str, Any]:
         (lambda: body(messages=[user([{"type": "text", "text": "a"}] * 100_000)]), "messages"),
         (lambda: function(tests=[TEST] * 150_000), "grv.check.tests"),
         (lambda: function(tests=[TEST] * 1001, repeat=10), "grv.check.tests"),
+        (lambda: body({"check": {**SQL, "reference": "/* " * 500_000}}), "grv.check"),
         (lambda: function(**{f"answr{n}": 1 for n in range(100_000)}), "grv.check"),
         (lambda: schema({"enum": [*range(400_000)]}), "response_format.json_schema.schema"),
         (
@@ -314,6 +317,51 @@ def test_tests_that_could_hold_a_worker_for_hours_are_refused(
     assert (error.status, error.param) == (400, "grv.check.tests")
     assert f"may take {tests * repeat * each:g} s; the limit is 3600 s: send fewer" in str(error)
     assert "\n" not in str(error)
+
+
+def grouped(*checks: object, **fields: object) -> dict[str, Any]:
+    return body({"check": {"kind": "all", "checks": list(checks), **fields}})
+
+
+@pytest.mark.parametrize("cost", [0, 0.01, 1e300])
+def test_a_client_does_not_say_what_its_checks_cost(profile: Profile, cost: float) -> None:
+    error = refused(profile, grouped(MATH, {**MATH, "cost": cost}))
+    assert (error.status, error.param) == (400, "grv.check.cost")
+    assert "only for checks of the server" in str(error)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda: grouped(*[{**FUNCTION, "tests": [TEST] * 90, "repeat": 2}] * 3),
+        lambda: grouped({**FUNCTION, "tests": [TEST] * 200}, repeat=2),
+        lambda: grouped(*[TEXT_RULE] * 40, repeat=10),
+        lambda: grouped(*[{**SQL, "variants": 200}] * 2),
+        lambda: grouped(*[{**TEXT_RULE, "limits": {"seconds": 9}}] * 50, repeat=10),
+        lambda: grouped(MATH, *[{"kind": "proof", "system": "smt", "statement": "x"}] * 61),
+    ],
+)
+def test_the_checks_of_a_group_hold_a_worker_together_no_longer_than_one(
+    profile: Profile, given: Callable[[], dict[str, Any]]
+) -> None:
+    error = refused(profile, given())
+    assert (error.status, error.param) == (400, "grv.check.checks")
+    assert "the limit is 3600 s" in str(error)
+
+
+def test_the_tests_of_a_group_count_with_its_repeat(profile: Profile) -> None:
+    quick = {**FUNCTION, "tests": [TEST] * 1001, "limits": {"seconds": 0.01}}
+    error = refused(profile, grouped(quick, repeat=10))
+    assert (error.status, error.param) == (400, "grv.check.checks")
+    assert "at most 10000 tests" in str(error)
+
+
+def test_a_query_can_hold_a_worker_no_longer_than_tests(profile: Profile) -> None:
+    error = refused(profile, body({"check": {**SQL, "variants": 200, "repeat": 2}}))
+    assert (error.status, error.param) == (400, "grv.check.tests")
+    assert parsed(profile, body({"check": {**SQL, "variants": 200}}))
+    assert parsed(profile, grouped(*[TEXT_RULE] * 36, repeat=10))
+    assert parsed(profile, grouped(*[{**SQL, "limits": {"seconds": 5}}] * 5, limits={"seconds": 2}))
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,17 @@
 """The tool `attempt` of `grv mcp`: agents that the operator named, in a repository of the operator.
 
 A client gives a task, a name for its branches, a budget and a deadline, and nothing else. What an
-attempt does is `grv attempt`. Attempts run one after the other, on an event loop of their own:
-preparing them reads the repository and starts processes, and no other call waits for that.
+attempt does is `grv attempt`. Attempts run one after the other, those of the client first that has
+had the least time, on an event loop of their own: preparing them reads the repository and starts
+processes, and no other call waits for that.
 """
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
+import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
     from ..serve.mcp.tools import AttemptCall, AttemptRunner, Report
 
-_QUEUE = 8  # calls that wait for their turn
+_QUEUE = 8  # calls of a client that run or wait for their turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,12 +114,14 @@ class RepositoryAttempts:
     def __init__(
         self, options: Attempting, ledger: str, portal: BlockingPortal, folder: Path
     ) -> None:
+        from ..serve.searches import Places
+
         self._options = options
         self._ledger = ledger
         self._portal = portal
         self._folder = folder
-        self._turn = asyncio.Lock()
-        self._waiting = 0
+        self._turn = Places(1)
+        self._waiting: Counter[str] = Counter()  # by client
 
     @property
     def budget(self) -> float:
@@ -140,15 +145,20 @@ class RepositoryAttempts:
         """
         from ..serve.errors import ApiError
 
-        if self._waiting >= _QUEUE:
-            message = f"{self._waiting} attempts run or wait already; try again later"
+        client = call.client
+        if self._waiting[client] >= _QUEUE:
+            message = f"{self._waiting[client]} attempts run or wait already; try again later"
             raise ApiError(429, message, code="queue_full", retry_after=60)
-        self._waiting += 1
+        self._waiting[client] += 1
         try:
-            async with self._turn:
-                return await self._run(call, report)
+            async with self._turn.one(client):
+                started = time.monotonic()
+                try:
+                    return await self._run(call, report)
+                finally:
+                    self._turn.charge(client, time.monotonic() - started)
         finally:
-            self._waiting -= 1
+            self._waiting[client] -= 1
 
     async def _run(self, call: AttemptCall, report: Report) -> dict[str, Any]:
         import anyio

@@ -9,13 +9,14 @@ only checks that are data, as in `grv serve`.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
-import anyio.to_thread
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
@@ -40,6 +41,8 @@ from .errors import ApiError, wrong
 from .events import Events
 from .fields import record
 from .guard import ClientLeft, RequestGuard, client_of
+from .searches import Places
+from .threads import ClientThreads
 
 PATH = "/verify"
 _PARSERS = 4  # threads that parse requests
@@ -78,7 +81,8 @@ class GymApplication:
         self._clients = clients
         self._bounds = door.bounds
         self._slow = slow
-        self._parsers = anyio.CapacityLimiter(_PARSERS)
+        self._parsers = ClientThreads(_PARSERS, known=clients.known)
+        self._places = Places(max(1, verifier.engine.slots))
         self._buffers = Buffers(door.bounds.client)
         self._open = OpenRequests(door.bounds.requests // 2 if clients.known else math.inf)
         self._closed = False
@@ -122,11 +126,11 @@ class GymApplication:
                 raise named_error(error) from error
             return body, problem, text_of(body.get("response"))
 
-        body, problem, text = await anyio.to_thread.run_sync(parse, limiter=self._parsers)
+        body, problem, text = await self._parsers.run(client.name, parse)
         self._running += 1
         try:
             async with until_left(http.receive) as left:
-                finding = await self._found(problem, text)
+                finding = await self._found(client.name, problem, text)
         finally:
             self._running -= 1
             self._ended.set()
@@ -134,14 +138,18 @@ class GymApplication:
             raise ClientLeft
         return _json(reply(body, finding), buffer)
 
-    async def _found(self, problem: Problem, text: str) -> Finding:
+    async def _found(self, client: str, problem: Problem, text: str) -> Finding:
         draft = Draft(text)
-        refutation = await anyio.to_thread.run_sync(
-            self._verifier.refutation, problem, draft, limiter=self._parsers
-        )
+        refuted = partial(self._verifier.refutation, problem, draft)
+        refutation = await self._parsers.run(client, refuted)
         if refutation is not None:
             return Finding(Verdict.FAILED, refutation, {"key": REFUTED})
-        return await self._verifier.verify(problem, draft)
+        async with self._places.one(client):
+            started = time.monotonic()
+            try:
+                return await self._verifier.verify(problem, draft)
+            finally:
+                self._places.charge(client, time.monotonic() - started)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

@@ -9,11 +9,15 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.from_thread import start_blocking_portal
 
 pytest.importorskip("mcp", reason="the tools of agents need the extra mcp")
 
 from mcp import Client
 
+from grv.apps.mcp_attempts import Attempting, RepositoryAttempts
+from grv.serve.errors import ApiError
+from grv.serve.mcp.tools import AttemptCall, Report
 from grv.testing import AgentStep, ScriptedAgent
 from support.attempts import make_project, right, wrong
 from support.commands import grv
@@ -194,3 +198,37 @@ def test_a_cancelled_attempt_ends_its_agent_and_what_it_cost_is_on_record(tmp_pa
         assert status["spent"] == 0  # attempts have a ledger of their own
 
     stdio(tmp_path, talk, *words)
+
+
+class Timed(RepositoryAttempts):
+    """Attempts that take a moment each, and note whose they are."""
+
+    def __init__(self, folder: Path) -> None:
+        with start_blocking_portal() as portal:
+            super().__init__(Attempting(), "ledger", portal, folder)
+        self.order: list[str] = []
+
+    async def _run(self, call: AttemptCall, report: Report) -> dict[str, Any]:
+        self.order.append(call.client)
+        await anyio.sleep(0.02)
+        return {}
+
+
+@pytest.mark.anyio
+async def test_the_attempts_of_one_client_do_not_keep_another_waiting(tmp_path: Path) -> None:
+    attempts = Timed(tmp_path)
+
+    async def report(steps: float, message: str) -> None: ...
+
+    async def call(client: str) -> None:
+        await attempts(AttemptCall("name", "task", 1.0, 60.0, client), report)
+
+    async with anyio.create_task_group() as group:
+        for _ in range(8):
+            group.start_soon(call, "busy")
+        await anyio.sleep(0.005)
+        with pytest.raises(ApiError, match="8 attempts run or wait already"):
+            await call("busy")
+        await call("other")
+        assert attempts.order[:2] == ["busy", "other"]
+    assert attempts.order == ["busy", "other", *["busy"] * 7]

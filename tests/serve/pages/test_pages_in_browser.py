@@ -192,3 +192,12 @@ def test_the_overview_says_what_the_ledger_has(fresh: Visit) -> None:
     fresh.page.locator("summary", has_text="What the numbers mean").click()
     assert "a key that has failed is not verified again" in fresh.page.inner_text("#meanings")
     assert fresh.complaints == []
+
+
+def test_the_link_back_leads_to_no_other_server(fresh: Visit, shown: Dashboard) -> None:
+    search = shown.get("/api/searches")["searches"][0]["id"]
+    for referrer, back in ((f"{shown.url}?page=1", f"{shown.url}?page=1"), ("", "/")):
+        elsewhere = f"{shown.url.rstrip('/')}0/"  # begins as our own address does
+        fresh.page.goto(f"{shown.url}searches/{search}", referer=referrer or elsewhere)
+        fresh.page.wait_for_selector("html.ready")
+        assert fresh.page.locator(".back a").get_attribute("href") == back

@@ -16,6 +16,7 @@ from support.pages import (
     chromium,
     dashboard,
     parked,
+    run,
     verdicts,
     waiting,
     write_human_problems,
@@ -170,3 +171,18 @@ def test_a_job_whose_verifier_is_a_person_finishes_over_three_restarts(
     (answer,) = records(out)
     assert answer["answer"] == "good"
     assert [each.candidate for each in verdicts(ledger)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("to", ["/%09/127.0.0.2:PORT/", "/%0a%5c127.0.0.2:PORT/"])
+def test_signing_in_leads_to_no_other_server(browser: Browser, tmp_path: Path, to: str) -> None:
+    ledger = tmp_path / "ledger"
+    run(ledger, ["one"])
+    with dashboard(ledger, "--review", env=REVIEWERS) as up:
+        away = to.replace("PORT", up.url.rstrip("/").rpartition(":")[2])
+        visit = Visit.of(browser, f"{up.url}sign-in")
+        visit.page.goto("about:blank")
+        visit.page.goto(f"{up.url}sign-in?to={away}#key={ANN}", wait_until="commit")
+        visit.page.wait_for_url(lambda url: "?to=" not in url, wait_until="commit")
+        assert not any(url.startswith("http://127.0.0.2") for url in visit.requests)
+        assert visit.page.url.startswith(up.url)
+        visit.close()

@@ -42,6 +42,7 @@ _LARGEST_REPLY = 16 << 20  # bytes of a response that has no candidates
 _LARGEST_ERROR = 1 << 20  # bytes of an error response that are read
 _BARE = "check the name of the model and the address of the server; it often ends in /v1"
 _NO_MODEL = "check the address of the server: no model answers there"
+_ELSEWHERE = Cause("stop", unpaid=True, hint="name that server, if you trust it")
 _SECONDS = 3600.0  # the runtime times out long before
 
 # Requests in flight per client. For each request a client scans all its connections, which with 64
@@ -50,6 +51,10 @@ _ROOM = 4
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 _Error = TypeVar("_Error", bound=BackendError)
+
+
+class _LeadsAwayError(Exception):
+    """A server redirects to another one."""
 
 
 class Endpoint(Failures[_Error]):
@@ -136,6 +141,8 @@ class Endpoint(Failures[_Error]):
                         reader.add(piece)
         except (BodyTooLarge, OtherEncoding) as exc:
             raise self.failure(str(exc), problem_id) from exc
+        except _LeadsAwayError as exc:
+            raise self.failure(str(exc), problem_id, _ELSEWHERE) from exc
         except client_errors() as exc:
             raise self._translated(exc, problem_id, path, body) from self.cause(exc)
         except UnicodeEncodeError as exc:
@@ -172,6 +179,8 @@ class Endpoint(Failures[_Error]):
                         yield piece
         except (BodyTooLarge, OtherEncoding) as exc:
             raise self.failure(str(exc), None) from exc
+        except _LeadsAwayError as exc:
+            raise self.failure(str(exc), None, _ELSEWHERE) from exc
         except client_errors() as exc:
             raise self._translated(exc, None, path, {}) from self.cause(exc)
 
@@ -198,6 +207,7 @@ class Endpoint(Failures[_Error]):
             headers=self._headers(),
             timeout=self._httpx2.Timeout(_SECONDS, connect=60.0),
             follow_redirects=True,
+            event_hooks={"response": [_stay]},
             verify=tls(),
         )
 
@@ -250,6 +260,23 @@ class Endpoint(Failures[_Error]):
             case _:
                 message = f"no connection: {error_line(exc, named=True, most=10_000)}"
         return self.failure(message, problem_id, cause)
+
+
+async def _stay(response: httpx2.Response) -> None:
+    """Refuse a redirect to another server.
+
+    It would get our keys and prompts, or be one that only this machine can reach. The same host may
+    ask for TLS.
+    """
+    if not response.has_redirect_location:
+        return
+    here = response.request.url
+    there = here.join(response.headers["location"])
+    ours = (here.scheme, here.host, here.port)
+    asks_for_tls = (here.scheme, here.port) == ("http", None) and there.scheme == "https"
+    same = (there.scheme, there.host, there.port) == ours
+    if not same and not (asks_for_tls and there.host == here.host and there.port is None):
+        raise _LeadsAwayError(f"it redirects to another server, {shown(str(there))}")
 
 
 def status(error: BackendError) -> int | None:

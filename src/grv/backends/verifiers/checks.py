@@ -646,8 +646,9 @@ def is_published(check: Mapping[str, Any]) -> bool:
     return PUBLISHED in (check.get("match"), check.get("labels"))
 
 
-# Kinds that consist of other checks.
+# Kinds that consist of other checks, and the field of such a check that says what it costs.
 GROUPS = ("all", "first")
+MEMBER_COST = "cost"
 
 # By name, in the order of the alphabet.
 KINDS: Mapping[str, CheckKind] = {

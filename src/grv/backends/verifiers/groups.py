@@ -24,7 +24,7 @@ from ...text import checksum
 from ..protocols import Finding, Problem, Stage, Usage, verified_part
 from ..sandbox.limits import DEFAULT_LIMITS, Isolation, RunLimits
 from .calibration import Erring
-from .checks import GROUPS, Check, WholeTextCheck, parse_check
+from .checks import GROUPS, MEMBER_COST, Check, WholeTextCheck, parse_check
 from .suite import PaidStage, Suite, listed
 from .worker_pair import WorkerPair
 
@@ -256,10 +256,10 @@ def _member(
 ) -> GroupMember:
     if record.get("kind") in GROUPS:
         raise UsageError(f"{place}.kind must not be {record['kind']}: put its checks here")
-    cost = record.get("cost")
+    cost = record.get(MEMBER_COST)
     if cost is not None and not (is_number(cost) and cost >= 0):
         raise UsageError(f"{place}.cost must be a number and not negative, not {shown(cost)}")
-    bare = {name: value for name, value in record.items() if name != "cost"}
+    bare = {name: value for name, value in record.items() if name != MEMBER_COST}
     try:
         check = parse_check(replace(problem, check=bare), limits)
     except UsageError as error:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ...backends.protocols import Problem
 from ...backends.sandbox.limits import RunLimits
 from ...backends.verifiers.calibration import FIELDS as ERROR_FIELDS
-from ...backends.verifiers.checks import DATA_KINDS, KINDS, records_in
+from ...backends.verifiers.checks import DATA_KINDS, KINDS, MEMBER_COST, records_in
 from ...core.errors import UsageError
 from ...files import is_number, shown
 from ...options import did_you_mean
@@ -22,6 +22,8 @@ _MOST_FIELDS = 100
 _MOST_REPEATS = 10
 _MOST_TESTS = 10_000  # of one verification
 _MOST_SECONDS = 3600.0  # that one verification may hold a worker if every test takes its full limit
+_USUAL_VARIANTS = 25  # of the data of a query, if its check does not say
+_OTHER_RUNS = 6.0  # of a query on no variant, or of the programs that check a proof
 _PLACE = re.compile(r"problem .*?, (check[\w.\[\]]*): (.*)", re.DOTALL)
 
 
@@ -47,14 +49,66 @@ def named_or_own(profile: Profile, given: Any) -> tuple[Mapping[str, Any], str]:
 
 
 def check_guest(given: Mapping[str, Any], allowed: RunLimits) -> None:
-    """Refuse a check of a client that is more than data, or may use more than is allowed."""
-    runs = 0.0
-    for record in records_in(given):
+    """Refuse a check of a client that is more than data, or may use more than is allowed.
+
+    What holds for one check holds for all checks of a group together.
+    """
+    whole, *members = records_in(given)
+    for record in (whole, *members):
         _check_kind(record)
-        runs += _check_limits(record, allowed)
-    if runs > _MOST_TESTS:
-        problem = f"must have at most {_MOST_TESTS} tests, counted with repeat, not {runs:g}"
-        raise wrong(f"{PARAM}.checks", problem)
+        _check_limits(record, allowed)
+    seconds = _seconds(whole, allowed.seconds)  # those of a group hold for its checks
+    work = [_work(record, seconds) for record in members or [whole]]
+    times = _repeat(whole) if members else 1.0
+    tests = times * sum(each.tests for each in work)
+    taken = times * sum(each.runs * each.seconds for each in work)
+    place = f"{PARAM}.checks" if members else f"{PARAM}.tests"
+    if tests > _MOST_TESTS:
+        problem = f"must have at most {_MOST_TESTS} tests, counted with repeat, not {tests:g}"
+        raise wrong(place, problem)
+    most = max(_MOST_SECONDS, allowed.seconds)  # one test may always take its limit
+    if taken > most:
+        many = f"{tests:g} tests, counted with repeat,"
+        many += f" of {work[0].seconds:g} s each" if not members else " and what else is run"
+        few = "send fewer tests, or lower limits.seconds"
+        problem = f"{many} may take {taken:g} s; the limit is {most:g} s: {few}"
+        raise wrong(place, problem)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What one verification by a check may do: its tests, and runs of so many seconds."""
+
+    tests: float
+    runs: float
+    seconds: float
+
+
+def _work(check: Mapping[str, Any], seconds: float) -> _Work:
+    """The work of a check; `seconds` is the limit of a run if the check sets none."""
+    repeat = _repeat(check)
+    tests = check.get("tests")
+    count = repeat * len(tests) if isinstance(tests, list) else 0.0
+    variants = check.get("variants", _USUAL_VARIANTS)
+    match check.get("kind"):
+        case "sql":
+            runs = repeat * (variants if is_number(variants) else 0.0) + _OTHER_RUNS
+        case "proof":
+            runs = repeat * _OTHER_RUNS
+        case _:
+            runs = count or repeat
+    return _Work(count, runs, _seconds(check, seconds))
+
+
+def _repeat(check: Mapping[str, Any]) -> float:
+    repeat = check.get("repeat", 1)
+    return max(1.0, repeat) if is_number(repeat) else 1.0
+
+
+def _seconds(check: Mapping[str, Any], default: float) -> float:
+    given = check.get("limits")
+    value = given.get("seconds") if isinstance(given, Mapping) else None
+    return float(value) if is_number(value) else default
 
 
 def _missing(profile: Profile) -> str:
@@ -71,27 +125,22 @@ def _check_kind(check: Mapping[str, Any]) -> None:
         there = ", ".join(DATA_KINDS)
         hint = did_you_mean(kind, DATA_KINDS)
         raise wrong(f"{PARAM}.kind", f"must be one of {there}, not {shown(kind)}{hint}")
-    for name in (*ERROR_FIELDS, *KINDS[kind].not_for_guests) if isinstance(kind, str) else ():
+    own = KINDS[kind].not_for_guests if isinstance(kind, str) else ()
+    for name in (*ERROR_FIELDS, MEMBER_COST, *own):
         if name in check:
             why = "is only for checks of the server: it names a program or a file, or trusts them"
+            if name == MEMBER_COST:
+                why = "is only for checks of the server: what a check costs is billed"
             raise wrong(f"{PARAM}.{name}", why)
 
 
-def _check_limits(check: Mapping[str, Any], allowed: RunLimits) -> float:
-    """Refuse limits above those of the server; the number of tests, counted with repeat.
-
-    Mistakes of other kinds are found later.
-    """
+def _check_limits(check: Mapping[str, Any], allowed: RunLimits) -> None:
+    """Refuse limits above those of the server. Mistakes of other kinds are found later."""
     if len(check) > _MOST_FIELDS:
         raise wrong(PARAM, f"must have at most {_MOST_FIELDS} fields, not {len(check)}")
     repeat = check.get("repeat", 1)
     if is_number(repeat) and repeat > _MOST_REPEATS:
         raise wrong(f"{PARAM}.repeat", f"must be at most {_MOST_REPEATS}, not {shown(repeat)}")
-    tests = check.get("tests")
-    runs = len(tests) * (repeat if is_number(repeat) else 1) if isinstance(tests, list) else 0
-    if runs > _MOST_TESTS:
-        problem = f"must have at most {_MOST_TESTS} tests, counted with repeat, not {runs:g}"
-        raise wrong(f"{PARAM}.tests", problem)
     given = check.get("limits", {})
     for each in fields(RunLimits):
         value = given.get(each.name) if isinstance(given, Mapping) else None
@@ -100,21 +149,6 @@ def _check_limits(check: Mapping[str, Any], allowed: RunLimits) -> float:
             most = allowed.seconds
         if is_number(value) and value > most:
             raise wrong(f"{PARAM}.limits.{each.name}", f"must be at most {most:g}, not {value:g}")
-    value = given.get("seconds") if isinstance(given, Mapping) else None
-    _check_time(runs, float(value) if is_number(value) else allowed.seconds, allowed)
-    return runs
-
-
-def _check_time(runs: float, seconds: float, allowed: RunLimits) -> None:
-    """Refuse a check that could hold a worker for hours. One test may always take its limit."""
-    most = max(_MOST_SECONDS, allowed.seconds)
-    if runs * seconds > most:
-        raise wrong(
-            f"{PARAM}.tests",
-            f"{runs:g} tests, counted with repeat, of {seconds:g} s each may take"
-            f" {runs * seconds:g} s; the limit is {most:g} s: send fewer tests, or lower"
-            " limits.seconds",
-        )
 
 
 def prepare(profile: Profile, problem: Problem) -> None:

@@ -61,12 +61,14 @@ class AttemptCall:
         task: its text.
         budget: the most dollars that it may cost.
         deadline: seconds after which it ends.
+        client: the name of the client that calls.
     """
 
     name: str
     task: str
     budget: float
     deadline: float
+    client: str = ""
 
 
 class AttemptRunner(Protocol):
@@ -267,7 +269,7 @@ class Tools:
                 case "status":
                     return await self._status(given, client)
                 case "attempt" if self.attempts is not None and client.attempts:
-                    return await self._attempt(self.attempts, given, report)
+                    return await self._attempt(self.attempts, given, client, report)
         except ApiError as error:
             raise _in_arguments(error) from error
         raise ApiError(404, f"there is no tool {name[:80]!r}", code="not_found")
@@ -367,7 +369,7 @@ class Tools:
             text_of(request, solution, detailed=not self.known)
 
     async def _attempt(
-        self, attempts: AttemptRunner, given: Mapping[str, Any], report: Report
+        self, attempts: AttemptRunner, given: Mapping[str, Any], client: Client, report: Report
     ) -> dict[str, Any]:
         only(given, "", _ATTEMPT)
         task = given.get("task")
@@ -383,6 +385,7 @@ class Tools:
             task,
             attempts.budget if budget is None else budget,
             math.inf if deadline is None else deadline,
+            client.name,
         )
         return await attempts(call, report)
 

@@ -10,28 +10,31 @@ from functools import partial
 from typing import TypeVar
 
 import anyio
-import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 from ...core.errors import LedgerError
+from ..threads import ClientThreads
 from .store import Store
 
 _INTERVAL = 0.4  # seconds between two looks at the ledger
 _HEARTBEAT = 10.0  # the longest silence of a stream
 _NAMED = 200  # the newest entries whose searches are named
 _THREADS = 4  # that read for pages
-_threads: RunVar[anyio.CapacityLimiter] = RunVar("threads of the pages")
+_threads: RunVar[ClientThreads] = RunVar("threads of the pages")
 _Found = TypeVar("_Found")
 
 
-async def in_thread(read: Callable[[], _Found]) -> _Found:
-    """What a function reads, in one of the few threads of the pages. Searches have others."""
+async def in_thread(read: Callable[[], _Found], reader: str = "") -> _Found:
+    """What a function reads, in one of the few threads of the pages. Searches have others.
+
+    `reader` is the name of who is signed in. What one asks for does not keep the others waiting.
+    """
     try:
         threads = _threads.get()
     except LookupError:
-        threads = anyio.CapacityLimiter(_THREADS)
+        threads = ClientThreads(_THREADS, known=True)
         _threads.set(threads)
-    return await anyio.to_thread.run_sync(read, limiter=threads)
+    return await threads.run(reader, read)
 
 
 class Follower:

@@ -99,10 +99,9 @@ class Pages:
         return self._access.sign_out(http)
 
     async def _show_overview(self, http: Request) -> Response:
-        self._access.viewer(http)
-        return Response(
-            await reading(self._current), media_type="application/json", headers=HEADERS
-        )
+        viewer = self._access.viewer(http)
+        content = await reading(self._current, viewer)
+        return Response(content, media_type="application/json", headers=HEADERS)
 
     def _current(self) -> bytes:
         """The overview; all viewers share it until there are new entries."""
@@ -115,7 +114,7 @@ class Pages:
             return content
 
     async def _list(self, http: Request) -> Response:
-        self._access.viewer(http)
+        viewer = self._access.viewer(http)
         wanted = filter_of(http.query_params)
 
         def read() -> dict[str, Any]:
@@ -123,10 +122,11 @@ class Pages:
             shown = [listed_data(each) for each in rows]
             return {"searches": shown, "count": count, "page": wanted.page, "size": PAGE}
 
-        return json_response({**await reading(read), "texts": TEXTS if wanted.texts else None})
+        found = await reading(read, viewer)
+        return json_response({**found, "texts": TEXTS if wanted.texts else None})
 
     async def _search(self, http: Request) -> Response:
-        self._access.viewer(http)
+        viewer = self._access.viewer(http)
         search = _search_id(http)
 
         def read() -> dict[str, Any]:
@@ -137,10 +137,10 @@ class Pages:
             data = search_data(listed, timed, damage)
             return {**data, "dollars": self._dollars(view_of(timed))}
 
-        return json_response(await reading(read))
+        return json_response(await reading(read, viewer))
 
     async def _candidate(self, http: Request) -> Response:
-        self._access.viewer(http)
+        viewer = self._access.viewer(http)
         search = _search_id(http)
         number = http.path_params["candidate"]
         if not _NUMBER.fullmatch(number):
@@ -154,7 +154,7 @@ class Pages:
                     return candidate_data(each)
             raise ApiError(404, "there is no such candidate", code="not_found")
 
-        return json_response(await reading(read))
+        return json_response(await reading(read, viewer))
 
     async def _events(self, http: Request) -> Response:
         session = self._access.session(http)
@@ -177,10 +177,10 @@ def _search_id(http: Request) -> str:
     return named.replace("\0", "")
 
 
-async def reading(read: Callable[[], Any]) -> Any:
-    """What a function reads from the ledger, in a thread."""
+async def reading(read: Callable[[], Any], reader: str) -> Any:
+    """What a function reads from the ledger for who is signed in, in a thread."""
     try:
-        return await in_thread(read)
+        return await in_thread(read, reader)
     except LedgerError as error:
         raise ApiError(500, f"the ledger cannot be read: {error}", code="ledger") from error
 

@@ -74,7 +74,7 @@ class Review:
                 "recent": self._recent(reviewer),
             }
 
-        return json_response(await reading(read))
+        return json_response(await reading(read, reviewer))
 
     async def _next(self, http: Request) -> Response:
         """Lease the next item, but none that this reviewer skipped."""
@@ -83,7 +83,7 @@ class Review:
         def read() -> dict[str, Any]:
             return self._given(self._desk.next(reviewer, self._skipped_by(reviewer)))
 
-        return json_response(await reading(read))
+        return json_response(await reading(read, reviewer))
 
     async def _open(self, http: Request) -> Response:
         """Lease this item: one that waits, or one whose verdict is to be corrected."""
@@ -93,7 +93,7 @@ class Review:
         def read() -> dict[str, Any]:
             return self._given(self._desk.open(reviewer, id))
 
-        return json_response(await _accepted(read))
+        return json_response(await _accepted(read, reviewer))
 
     def _given(self, given: tuple[Lease, ReviewItem] | None) -> dict[str, Any]:
         waiting = len(self._desk.queue.waiting())
@@ -112,7 +112,7 @@ class Review:
         def held() -> bool:
             return self._desk.leases.held(id, secret, reviewer) is not None
 
-        return json_response({"item": str(id), "held": await reading(held)})
+        return json_response({"item": str(id), "held": await reading(held, reviewer)})
 
     async def _leave(self, http: Request) -> Response:
         """The page is closed, or the reviewer skips the item."""
@@ -128,7 +128,7 @@ class Review:
                 self._skip(reviewer, id)
             self._desk.leases.end(lease)
 
-        await reading(end)
+        await reading(end, reviewer)
         return json_response({"item": str(id)})
 
     def _skipped_by(self, reviewer: str) -> frozenset[ItemId]:
@@ -158,7 +158,7 @@ class Review:
         def write() -> None:
             self._desk.give(id, secret, saying, reviewer=reviewer, note=note, seconds=seconds)
 
-        await _accepted(write)
+        await _accepted(write, reviewer)
         return json_response({"item": str(id), "verdict": saying})
 
     async def _changing(self, http: Request) -> tuple[str, dict[str, Any]]:
@@ -183,10 +183,10 @@ class Review:
         ]
 
 
-async def _accepted(work: Callable[[], Any]) -> Any:
+async def _accepted(work: Callable[[], Any], reviewer: str) -> Any:
     """What the desk answers, in a thread; a refusal is an ApiError."""
     try:
-        return await reading(work)
+        return await reading(work, reviewer)
     except Refused as refused:
         status = _STATUS.get(refused.code, 409)
         raise ApiError(status, str(refused), code=refused.code) from refused

@@ -17,7 +17,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -50,7 +50,7 @@ _ENTRY = "answer"
 # How the files of an engine begin: what, and where.
 _STARTS = {"sqlite": (b"SQLite format 3\0", 0), "duckdb": (b"DUCK", 8)}
 _START = re.compile(r"^[ \t(]*(?:select|with|values)\b", re.IGNORECASE | re.MULTILINE)
-_WORD = re.compile(r"--[^\n]*|/\*.*?\*/|'[^']*'|\"[^\"]*\"|\w+", re.DOTALL)
+_WORD = re.compile(r"--[^\n]*|/\*|'[^']*'|\"[^\"]*\"|\w+")
 # The words of which a query has one.
 _READING = ("select", "values", "from", "table", "pivot", "unpivot", "describe", "show")
 _QUERIES = {"sqlite": ("select", "values"), "duckdb": (*_READING, "desc", "summarize")}
@@ -369,7 +369,21 @@ def _bare(query: str) -> str:
 def _is_query(query: str, engine: str) -> bool:
     """Whether a text has a word that a query must have."""
     wanted = _QUERIES[engine]
-    return any(word[0].lower() in wanted for word in _WORD.finditer(query))
+    return any(word.lower() in wanted for word in _words(query))
+
+
+def _words(query: str) -> Iterator[str]:
+    """The words, the texts in quotes and the short comments of a query, in linear time."""
+    at = 0
+    closes = True  # whether a comment may be closed; if one is not, no later one is
+    while match := _WORD.search(query, at):
+        at = match.end()
+        if match[0] != "/*":
+            yield match[0]
+        elif closes:
+            end = query.find("*/", at)
+            closes = end >= 0
+            at = end + 2 if closes else at
 
 
 def same_rows(

@@ -234,7 +234,7 @@ function show() {
   const open = new Set([...document.querySelectorAll("#search details[open] > summary")].map((each) => each.textContent));
   const scrolled = document.querySelector("#search .rows")?.scrollTop ?? 0;
   place("search").replaceChildren(
-    make("p", { class: "back" }, make("a", { href: document.referrer.startsWith(location.origin) ? document.referrer : "/" }, "All searches")),
+    make("p", { class: "back" }, make("a", { href: document.referrer.startsWith(`${location.origin}/`) ? document.referrer : "/" }, "All searches")),
     make("div", { class: "title" }, make("h1", {}, data.problem || id), pill(data.status)),
     make("p", { class: "caption" }, `search ${id}, started `, when(data.started)),
     ...notes(), facts(),
