@@ -17,6 +17,7 @@ import pytest
 
 from grv.backends.protocols import Usage
 from grv.core.errors import LedgerError
+from grv.core.values import CandidateId, Generated, Rescored, Verdict, Verified
 from grv.ledger.entries import (
     Charged,
     Ended,
@@ -26,6 +27,7 @@ from grv.ledger.entries import (
     Made,
     Settled,
     Started,
+    Told,
     from_text,
     kind_of,
     to_text,
@@ -271,6 +273,10 @@ def test_what_could_not_be_read_is_not_written_and_others_are(tmp_path: Path) ->
         Settled("generate", (0,), math.nan),
         Ended("solved", None, -1, 0, 0.0),
         Ended("solved", None, 0, 0, -5.0),
+        Told(Generated((0.5,), paid=-1000.0), ""),
+        Told(Verified({CandidateId(0): Verdict.FAILED}, -1000.0), ""),
+        Told(Verified({}, 1.0, Generated((0.5,), paid=-1000.0)), ""),
+        Told(Rescored({CandidateId(0): 0.5}, seconds=-1000.0), ""),
     ],
 )
 def test_an_entry_with_an_amount_that_cannot_be_is_no_entry(entry: Entry) -> None:
