@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from grv.backends.generators.command import source_of
 from grv.backends.generators.run_folders import Source, run_folder
 from grv.backends.git import UserRepository
+from grv.backends.protocols import Problem
 from grv.backends.verifiers.repo import git as reading
 from grv.backends.verifiers.repo.git import Repository
 from grv.core.errors import UsageError
@@ -162,9 +164,14 @@ def test_a_billion_files_of_a_few_trees_are_refused(
     for _ in range(9):
         inside = "".join(f"040000 tree {tree}\tfolder{number}\n" for number in range(10))
         tree = _stored(folder, "mktree", given=inside)
-    repository = Repository(str(folder))
-    with pytest.raises(UsageError, match="more than 200,000 files, or more than 1 MB of names"):
-        repository.entries(git(folder, "commit-tree", tree, "-m", "one"))
+    commit = git(folder, "commit-tree", tree, "-m", "one")
+    said = "more than 200,000 files, or more than 1 MB of names"
+    with pytest.raises(UsageError, match=said):
+        Repository(str(folder)).entries(commit)
+    with pytest.raises(UsageError, match=said):
+        source_of(
+            Problem("p", check={"kind": "repo", "repository": str(folder), "commit": commit})
+        )
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(
