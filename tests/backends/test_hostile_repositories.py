@@ -169,9 +169,7 @@ def test_a_billion_files_of_a_few_trees_are_refused(
     with pytest.raises(UsageError, match=said):
         Repository(str(folder)).entries(commit)
     with pytest.raises(UsageError, match=said):
-        source_of(
-            Problem("p", check={"kind": "repo", "repository": str(folder), "commit": commit})
-        )
+        source_of(Problem("p", check={"kind": "repo", "repository": str(folder), "commit": commit}))
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(

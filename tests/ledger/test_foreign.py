@@ -157,7 +157,9 @@ def _journal_naming(ledger: Path, victim: Path) -> bytes:
     record = struct.pack(">I", 1) + page + struct.pack(">I", sum(page[size - 200 : 0 : -200]))
     name = bytes(victim)
     end = struct.pack(">I", 0x40000000 // size + 1) + name
-    return header.ljust(512, b"\0") + record + end + struct.pack(">II", len(name), sum(name)) + magic
+    return (
+        header.ljust(512, b"\0") + record + end + struct.pack(">II", len(name), sum(name)) + magic
+    )
 
 
 @pytest.mark.parametrize("read_only", [True, False])

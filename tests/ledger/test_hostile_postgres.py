@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from grv.core.errors import LedgerError
-from grv.ledger.entries import Intended, Started
 from grv.ledger import postgres as postgres_ledger
+from grv.ledger.entries import Intended, Started
 from grv.ledger.postgres import PostgresLedger
 from grv.testing.contracts_ledger import LIFE
 from support.commands import here, refuses

@@ -163,9 +163,7 @@ def _batched(process: subprocess.Popen[bytes], wanted: list[str]) -> Iterator[by
         size = int(header[2])
         total += size
         if size > _MOST_BYTES_OF_A_FILE:
-            raise UsageError(
-                f"the commit has a file of more than {_MOST_BYTES_OF_A_FILE >> 20} MB"
-            )
+            raise UsageError(f"the commit has a file of more than {_MOST_BYTES_OF_A_FILE >> 20} MB")
         if total > _MOST_BYTES:
             raise UsageError(f"the commit has more than {_MOST_BYTES >> 30} GB")
         content = process.stdout.read(size)
