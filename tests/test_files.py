@@ -102,6 +102,22 @@ def test_a_line_of_four_gigabytes_is_one_line_in_bounded_memory(
     assert ran.stderr == f"grv: {path}:1: a line of more than 64 MB\n"
 
 
+def test_lines_that_unpack_to_far_more_than_their_file_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MOST_UNPACKED", 1 << 20)
+    record = {"prompt": "a" * 100_000, "check": {"kind": "math", "answer": "1"}}
+    lines = [json.dumps({"problem": str(number), **record}) + "\n" for number in range(12)]
+    path = tmp_path / "bomb.jsonl.gz"
+    path.write_bytes(gzip.compress("".join(lines).encode()))
+    refuses(
+        ["solve", path, "--generator", "none", "-o", tmp_path / "out"],
+        f"{path}: unpacks to more than 1,048,576 bytes; refused: if you trust it, unpack it",
+    )
+    path.write_bytes(gzip.compress("".join(lines[:10]).encode()))
+    assert len(list(json_lines(str(path)))) == 10
+
+
 def test_a_tiny_parquet_file_with_billions_of_values_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,8 @@ from .core.errors import LogError, UsageError
 LONGEST_LINE = 64 << 20  # bytes or characters; also the size limit of a file with one record
 DEEPEST = 128  # levels of nested lists and records
 MOST_VALUES = 5_000_000  # values in one JSON text, which take about 100 bytes each
+MOST_UNPACKED = 1 << 30  # bytes that any packed file may unpack to
+UNPACKED_RATIO = 50  # how many bytes one byte of it may unpack to, above that
 LARGEST_INT = 2**63
 _SQLITE = b"SQLite format 3\0"
 _SHOWN = 60
@@ -169,10 +171,24 @@ def json_record(line: bytes, path: str, number: int) -> dict[str, Any]:
 
 def _read(file: IO[bytes] | gzip.GzipFile, path: str) -> Iterator[bytes]:
     """The lines; a read or decompression failure becomes a `LogError`."""
+    unpacked = 0
     try:
-        yield from bounded_lines(cast(IO[bytes], file), path)
+        most = _most_unpacked(file.fileno()) if isinstance(file, gzip.GzipFile) else math.inf
+        for line in bounded_lines(cast(IO[bytes], file), path):
+            unpacked += len(line)
+            if unpacked > most:
+                raise LogError(
+                    f"unpacks to more than {most:,} bytes; refused: if you trust it, unpack it"
+                    " with gunzip",
+                    path=path,
+                )
+            yield line
     except (OSError, EOFError, zlib.error) as error:
         raise LogError(f"cannot be read: {error_line(error)}", path=path) from error
+
+
+def _most_unpacked(descriptor: int) -> int:
+    return max(MOST_UNPACKED, UNPACKED_RATIO * os.fstat(descriptor).st_size)
 
 
 Layout = tuple[bytes | re.Pattern[bytes], ...]

@@ -196,6 +196,18 @@ def test_a_database_is_a_file(verifier: CheckVerifier, tmp_path: Path) -> None:
     assert verifier.conditions(Problem("p", check=check)) != before
 
 
+def test_databases_that_are_too_large_are_refused_before_they_are_read(
+    verifier: CheckVerifier, tmp_path: Path
+) -> None:
+    path = tmp_path / "hole.sqlite"
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    check = sql(PAIRS[0][0]) | {"databases": [str(path)]}
+    del check["schema"]
+    with pytest.raises(UsageError, match="databases: they have more than 1024 MB together"):
+        verifier.conditions(Problem("p", check=check))
+
+
 def test_a_file_of_duckdb_is_only_read(verifier: CheckVerifier, tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb", exc_type=ImportError)
     path = tmp_path / "some.duckdb"

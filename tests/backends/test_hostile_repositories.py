@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from grv.backends.generators.command import source_of
 from grv.backends.generators.run_folders import Source, run_folder
 from grv.backends.git import UserRepository
+from grv.backends.protocols import Problem
+from grv.backends.verifiers.repo import git as reading
 from grv.backends.verifiers.repo.git import Repository
 from grv.core.errors import UsageError
 
@@ -135,3 +138,48 @@ def test_a_repository_does_not_name_another_one_as_its_files(tmp_path: Path) -> 
     git(target, "config", "core.worktree", str(tmp_path / "private"))
     with pytest.raises(UsageError, match="its files are elsewhere"):
         UserRepository.around(target)
+
+
+def _stored(folder: Path, *words: str, given: str) -> str:
+    done = subprocess.run(
+        ["git", *words], cwd=folder, input=given.encode(), capture_output=True, check=True
+    )
+    return done.stdout.decode().strip()
+
+
+@pytest.mark.timeout(120)
+def test_a_billion_files_of_a_few_trees_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_MOST_PRINTED", 1 << 20)
+    folder = tmp_path / "bomb"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    blob = _stored(folder, "hash-object", "-w", "--stdin", given="boom")
+    tree = _stored(
+        folder,
+        "mktree",
+        given="".join(f"100644 blob {blob}\tfile{number}\n" for number in range(10)),
+    )
+    for _ in range(9):
+        inside = "".join(f"040000 tree {tree}\tfolder{number}\n" for number in range(10))
+        tree = _stored(folder, "mktree", given=inside)
+    commit = git(folder, "commit-tree", tree, "-m", "one")
+    said = "more than 200,000 files, or more than 1 MB of names"
+    with pytest.raises(UsageError, match=said):
+        Repository(str(folder)).entries(commit)
+    with pytest.raises(UsageError, match=said):
+        source_of(Problem("p", check={"kind": "repo", "repository": str(folder), "commit": commit}))
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_MOST_BYTES_OF_A_FILE", 1 << 20)
+    folder = repository(tmp_path / "target")
+    read = Repository(str(folder))
+    large = [_stored(folder, "hash-object", "-w", "--stdin", given="a" * (1 << 20))]
+    assert list(read.contents(large)) == [b"a" * (1 << 20)]
+    large.append(_stored(folder, "hash-object", "-w", "--stdin", given="a" * (1 << 20) + "b"))
+    with pytest.raises(UsageError, match="the commit has a file of more than 1 MB"):
+        list(read.contents(large))

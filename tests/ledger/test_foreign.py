@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sqlite3
+import struct
 import tracemalloc
 from contextlib import closing
 from dataclasses import replace
@@ -15,6 +17,7 @@ import pytest
 
 from grv.backends.protocols import Usage
 from grv.core.errors import LedgerError
+from grv.core.values import CandidateId, Generated, Rescored, Verdict, Verified
 from grv.ledger.entries import (
     Charged,
     Ended,
@@ -24,6 +27,7 @@ from grv.ledger.entries import (
     Made,
     Settled,
     Started,
+    Told,
     from_text,
     kind_of,
     to_text,
@@ -143,6 +147,66 @@ def test_an_owner_of_a_foreign_name_is_dead_and_no_file_is_touched(
     assert victim.read_text() == "precious"
 
 
+def _journal_naming(ledger: Path, victim: Path) -> bytes:
+    """A hot rollback journal: it puts the first page back, and names a file of a transaction."""
+    magic = bytes.fromhex("d9d505f920a163d7")
+    content = ledger.read_bytes()
+    size = int.from_bytes(content[16:18], "big")
+    page = content[:size]
+    header = magic + struct.pack(">IIIII", 1, 0, len(content) // size, 512, size)
+    record = struct.pack(">I", 1) + page + struct.pack(">I", sum(page[size - 200 : 0 : -200]))
+    name = bytes(victim)
+    end = struct.pack(">I", 0x40000000 // size + 1) + name
+    return (
+        header.ljust(512, b"\0") + record + end + struct.pack(">II", len(name), sum(name)) + magic
+    )
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_the_journal_of_a_ledger_deletes_no_file(
+    ledger: Path, tmp_path: Path, read_only: bool
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    journal = Path(f"{ledger}-journal")
+    journal.write_bytes(_journal_naming(ledger, victim))
+    with pytest.raises(LedgerError, match=r"ledger-journal names another file"):
+        SqliteLedger(ledger, read_only=read_only)
+    assert victim.read_text() == "precious"
+
+
+def test_the_folder_of_owners_may_not_be_a_link(ledger: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "elsewhere" / f"{7:032x}"
+    victim.parent.mkdir()
+    victim.write_text("precious")
+    Path(f"{ledger}.owners").symlink_to(victim.parent)
+    change(ledger, "INSERT INTO claims VALUES ('s7', ?)", victim.name)
+    with (
+        closing(SqliteLedger(ledger)) as book,
+        pytest.raises(LedgerError, match=r"ledger\.owners: a link"),
+    ):
+        book.claim("s7")
+    assert [each.read_text() for each in victim.parent.iterdir()] == ["precious"]
+
+
+@pytest.mark.timeout(60)
+def test_an_owner_that_is_a_pipe_or_a_link_is_dead_and_not_waited_for(
+    ledger: Path, tmp_path: Path
+) -> None:
+    folder = Path(f"{ledger}.owners")
+    folder.mkdir()
+    os.mkfifo(folder / f"{7:032x}")
+    (folder / f"{8:032x}").symlink_to(tmp_path / "victim")
+    (tmp_path / "victim").write_text("precious")
+    for number in (7, 8):
+        change(ledger, "INSERT INTO claims VALUES (?, ?)", f"s{number}", f"{number:032x}")
+    with closing(SqliteLedger(ledger)) as book:
+        assert not book.claimed(["s7", "s8"])
+        assert book.claim("s7")
+        assert book.claim("s8")
+    assert (tmp_path / "victim").read_text() == "precious"
+
+
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 100, 2000, 5000])
 def test_a_ledger_that_is_cut_short_is_refused(ledger: Path, size: int) -> None:
     whole = ledger.read_bytes()
@@ -211,6 +275,10 @@ def test_what_could_not_be_read_is_not_written_and_others_are(tmp_path: Path) ->
         Settled("generate", (0,), math.nan),
         Ended("solved", None, -1, 0, 0.0),
         Ended("solved", None, 0, 0, -5.0),
+        Told(Generated((0.5,), paid=-1000.0), ""),
+        Told(Verified({CandidateId(0): Verdict.FAILED}, -1000.0), ""),
+        Told(Verified({}, 1.0, Generated((0.5,), paid=-1000.0)), ""),
+        Told(Rescored({CandidateId(0): 0.5}, seconds=-1000.0), ""),
     ],
 )
 def test_an_entry_with_an_amount_that_cannot_be_is_no_entry(entry: Entry) -> None:

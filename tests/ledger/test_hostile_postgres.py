@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from grv.core.errors import LedgerError
+from grv.ledger import postgres as postgres_ledger
 from grv.ledger.entries import Intended, Started
 from grv.ledger.postgres import PostgresLedger
 from grv.testing.contracts_ledger import LIFE
@@ -401,6 +402,26 @@ def test_how_a_database_writes_texts_does_not_matter(database: Database, setting
         ledger.append("\u6f22", [Started("\u6f22", {}, prompt="\u6f22")])
         assert list(ledger.read("\u6f22")) == [Started("\u6f22", {}, prompt="\u6f22")]
         assert ledger.check() == []
+
+
+@pytest.mark.timeout(60)
+def test_a_role_without_rights_that_keeps_a_lock_is_not_waited_for(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_ledger, "_PATIENCE", 1)
+    with (
+        closing(PostgresLedger(database.mallory)) as ledger,
+        psycopg.connect(database.login(), autocommit=True) as other,
+    ):
+        other.execute("SELECT pg_advisory_lock(%s), pg_advisory_lock(%s)", (0x677277, 0x677276))
+        with pytest.raises(LedgerError, match="held the advisory lock 6779511 for 1 s"):
+            ledger.follow("least spent")
+        database.change("DROP SCHEMA grv CASCADE")
+        with pytest.raises(LedgerError, match="held the advisory lock 6779510 for 1 s"):
+            PostgresLedger(database.mallory)
+        other.execute("SELECT pg_advisory_unlock_all()")
+        assert ledger.follow("least spent") is None
+        ledger.leave("least spent")
 
 
 def _name(database: Database) -> str:

@@ -136,6 +136,7 @@ def test_a_changed_file_is_refused_if_the_hash_is_given(prior: Path) -> None:
         ({"weights": [float("nan")] * 72}, "not a prior: a number is not finite"),
         ({"weights": [-1.0] * 72}, "a broken prior: weights must be positive"),
         ({"weights": [1e308] * 72}, "a broken prior: weights must be smaller"),
+        ({"weights": [5e-324, *[1.0] * 71]}, "a broken prior: a weight is too small beside the"),
         ({"levels": [-1e4] * 12}, "a broken prior: levels and shape must stay within 500"),
         ({"shape": [1e300] * 12}, "a broken prior: levels and shape must stay within 500"),
         ({"tilts": [1e9] * 5}, "a broken prior: tilts must stay within 50"),

@@ -408,9 +408,9 @@ def _event_record(event: Event) -> dict[str, Any]:
 def _event(record: dict[str, Any]) -> Event:
     paid = record["paid"]
     seconds = record.get("seconds")
-    if paid is not None and not is_number(paid):
+    if paid is not None and not (is_number(paid) and paid >= 0):
         raise ValueError(f"{shown(paid)} cannot be paid")
-    if seconds is not None and not is_number(seconds):
+    if seconds is not None and not (is_number(seconds) and seconds >= 0):
         raise ValueError(f"{shown(seconds)} is no duration")
     if "generated" in record:
         keys = tuple(record["keys"])

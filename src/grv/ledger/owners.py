@@ -6,19 +6,26 @@ process is detected at once, without a timeout.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
+import stat
 import uuid
 from pathlib import Path
 
+from ..core.errors import LedgerError
+
 _NAME = re.compile("[0-9a-f]{32}")
+_READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # to open a pipe is to wait
 
 
 class Owner:
     """This process as an owner of claims, until `close`."""
 
     def __init__(self, folder: Path) -> None:
+        if folder.is_symlink():  # files of another folder would be made and deleted
+            raise LedgerError(f"{folder}: a link, which grv does not follow: remove it")
         folder.mkdir(exist_ok=True)
         self._folder = folder
         self.name = uuid.uuid4().hex
@@ -57,10 +64,16 @@ def is_alive(folder: Path, name: object) -> bool | None:
     if not (isinstance(name, str) and _NAME.fullmatch(name)):
         return None
     try:
-        file = os.open(folder / name, os.O_RDONLY)
+        file = os.open(folder / name, _READING)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # a link
+            return None
+        raise  # too many open files, say: the owner may be alive
     try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return None
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -21,6 +21,8 @@ _NETWORK |= {"fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.g
 _MODE = slice(18, 20)
 _WAL = b"\2\2"
 _FORMAT = slice(60, 64)
+# The last bytes of a rollback journal that names a file.
+_NAMED = bytes.fromhex("d9d505f920a163d7")
 
 
 def check_place(path: str) -> None:
@@ -99,6 +101,25 @@ def lost_ledger(path: str) -> bool:
     """Whether there is a write-ahead log without its ledger. SQLite would delete it."""
     log = f"{path}-wal"
     return not os.path.exists(path) and os.path.exists(log) and os.path.getsize(log) > 0
+
+
+def names_a_file(path: str) -> bool:
+    """Whether the rollback journal of a ledger names another file. SQLite would delete that file.
+
+    A journal names the one of a transaction over several databases. A ledger has no such
+    transactions, so somebody else wrote it.
+    """
+    try:
+        with open(f"{path}-journal", "rb", opener=_waiting_for_nobody) as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - len(_NAMED)))
+            return file.read(len(_NAMED)) == _NAMED
+    except OSError:
+        return False  # there is none, or SQLite opens it neither: a link, a pipe, a folder
+
+
+def _waiting_for_nobody(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 _Identity = tuple[int, int]  # the device, and the number of the file on it

@@ -44,6 +44,8 @@ FORMAT = 2  # that of SQLite ledgers, see migrations.py
 _SETUP = 0x677276  # the advisory lock of processes that create the tables
 _FOLLOWING = 0x677277  # the advisory lock of a process that begins to follow a schedule
 _SCHEDULE = 0x677278  # the first part of the locks of those that follow one
+_PATIENCE = 60  # seconds for a lock that processes of grv hold for a moment only
+_LOCKED = "55P03"  # the error code of a lock that did not come free in time
 
 
 class PostgresLedger(TableLedger):
@@ -147,7 +149,7 @@ class PostgresLedger(TableLedger):
     def _create(self, db: Database) -> None:
         db.execute("BEGIN")
         try:
-            db.execute("SELECT pg_advisory_xact_lock(?)", (_SETUP,))
+            self._wait_for(db, "pg_advisory_xact_lock", _SETUP)
             if not are_there(db):
                 db.execute(CREATE_SCHEMA)
                 if owner := foreign_owner(db, tables=0):  # the schema may have been there
@@ -161,6 +163,28 @@ class PostgresLedger(TableLedger):
             with suppress(Exception):
                 db.execute("ROLLBACK")
             raise
+
+    def _wait_for(self, db: Database, function: str, number: int) -> None:
+        """Take a lock. Any role of the database may hold it, also one without rights on a ledger.
+
+        Raises:
+            LedgerError: another session keeps it.
+        """
+        db.execute(f"SET lock_timeout TO '{_PATIENCE}s'")
+        try:
+            db.execute(f"SELECT {function}(?)", (number,))
+        except self._failures as error:
+            if getattr(error, "sqlstate", None) != _LOCKED:
+                raise
+            raise LedgerError(
+                f"{self.path}: another session has held the advisory lock {number} for"
+                f" {_PATIENCE} s, and no process of grv does; its pid is in pg_locks, where objid"
+                f" is {number}",
+                path=self.path,
+            ) from error
+        finally:
+            with suppress(*self._failures):  # a transaction that has failed takes the setting back
+                db.execute("RESET lock_timeout")
 
     @contextmanager
     def _transaction(self, db: Database) -> Iterator[None]:
@@ -208,7 +232,7 @@ class PostgresLedger(TableLedger):
                     db.execute("SELECT pg_advisory_unlock(?)", (_lock_of(search),))
 
     def _follow(self, db: Database, schedule: str) -> str | None:
-        db.execute("SELECT pg_advisory_lock(?)", (_FOLLOWING,))  # one process after the other
+        self._wait_for(db, "pg_advisory_lock", _FOLLOWING)  # one process after the other
         try:
             own = _number_of(schedule)
             rows = db.execute(

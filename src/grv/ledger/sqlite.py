@@ -19,7 +19,15 @@ from ..files import LONGEST_LINE, error_line
 from .batch import KnownIndex
 from .migrations import check_format, migrate
 from .owners import Owner, is_alive
-from .place import OpenFiles, alone, check_place, lacks_log, lost_ledger, new_beside
+from .place import (
+    OpenFiles,
+    alone,
+    check_place,
+    lacks_log,
+    lost_ledger,
+    names_a_file,
+    new_beside,
+)
 from .rows import BROKEN, Database, storable
 from .seals import Seals, key_from_environment
 from .tables import TableLedger
@@ -82,6 +90,12 @@ class SqliteLedger(TableLedger):
             raise
 
     def _check_log(self, damaged: bool) -> None:
+        if names_a_file(self.path):
+            raise LedgerError(
+                f"{self.path}: its file {Path(self.path).name}-journal names another file, which"
+                " SQLite would delete: grv did not write it; remove it",
+                path=self.path,
+            )
         if lacks_log(self.path) and not damaged:
             raise LedgerError(
                 f"{self.path}: its file {Path(self.path).name}-wal is missing, and with it the"

@@ -13,14 +13,11 @@ from contextlib import suppress
 from typing import Any
 
 from ..core.errors import LogError, UsageError, installing
-from ..files import error_line
+from ..files import MOST_UNPACKED, UNPACKED_RATIO, error_line
 from ..memory import gigabytes
 from .lookup import look_up
 
 _LABELS = {"C": True, "I": False, "P": False, "N": False}
-# bytes that any log may unpack to; of larger ones, per byte
-_UNPACKED = 1 << 30
-_RATIO = 50
 _PIECE = 1 << 20
 _UNUSED = {"events", "events_data", "messages", "store", "attachments", "timelines"}
 
@@ -138,7 +135,7 @@ def _check_unpacked(path: str) -> None:
     """
     if not zipfile.is_zipfile(path):
         return
-    limit = max(_UNPACKED, _RATIO * os.path.getsize(path))
+    limit = max(MOST_UNPACKED, UNPACKED_RATIO * os.path.getsize(path))
     try:
         with zipfile.ZipFile(path) as archive:
             parts = archive.infolist()

@@ -50,6 +50,7 @@ from ..http.secrets import Secrets, names_secret
 from ..protocols import Draft, Problem, Usage
 from ..sandbox.start import NOT_STARTED, UMASK, notice_children
 from ..verifiers.checks import records_in
+from ..verifiers.repo.git import Repository
 from .containers import FILES, AgentContainer
 from .recipes import RECIPES, Recipe, RunReport, recipe_named
 from .run_folders import RunFolder, Source, kept_folder, run_folder
@@ -498,7 +499,9 @@ def source_of(problem: Problem) -> Source | None:
         match record:
             case {"kind": "repo", "repository": str(folder), "commit": str(commit)}:
                 repository = UserRepository.around(folder)
-                return Source(repository.folder, repository.commit(commit))
+                found = repository.commit(commit)
+                Repository(repository.folder).entries(found)  # refuses too many before any is made
+                return Source(repository.folder, found)
     return None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from ...git import SWITCHED_OFF, environment
 _SECONDS = 600.0
 _MOST_ENTRIES = 200_000
 _MOST_BYTES = 4 << 30
+_MOST_BYTES_OF_A_FILE = 512 << 20  # it is in memory
+_MOST_PRINTED = 64 << 20  # bytes of a list of files
 # What a user may have set, and what does not count here either.
 _NO_FILES = ("-c", "core.attributesFile=/dev/null", "-c", "core.excludesFile=/dev/null")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -108,22 +111,46 @@ class Repository:
 
     def _run(self, *arguments: str) -> bytes:
         try:
-            done = subprocess.run(
-                self._argv(*arguments),
-                capture_output=True,
-                stdin=subprocess.DEVNULL,
-                timeout=_SECONDS,
-                env=_environment(self.folder),
-                check=False,
-            )
+            return self._printed(self._argv(*arguments))
         except FileNotFoundError:
             raise UsageError("git is not installed; checks of kind repo need it") from None
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             raise UsageError(f"git does not answer: {error}") from None
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise UsageError(said[0].removeprefix("fatal: ") if said else "")
-        return done.stdout
+
+    def _printed(self, argv: list[str]) -> bytes:
+        """What git prints. A few trees that contain each other can be a billion files."""
+        with (
+            tempfile.TemporaryFile() as errors,
+            subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=_environment(self.folder),
+            ) as process,
+        ):
+            assert process.stdout is not None
+            late = threading.Timer(_SECONDS, process.kill)
+            late.start()
+            try:
+                content = process.stdout.read(_MOST_PRINTED + 1)
+                if len(content) <= _MOST_PRINTED:
+                    process.wait()
+            finally:
+                late.cancel()
+                process.kill()
+            if len(content) > _MOST_PRINTED:
+                raise UsageError(
+                    f"the commit has more than {_MOST_ENTRIES:,} files, or more than"
+                    f" {_MOST_PRINTED >> 20} MB of names"
+                )
+            if process.returncode < 0:
+                raise UsageError(f"git does not answer: it ended by signal {-process.returncode}")
+            if process.returncode:
+                errors.seek(0)
+                said = errors.read(_MOST_PRINTED).decode("utf-8", "replace").strip().splitlines()
+                raise UsageError(said[0].removeprefix("fatal: ") if said else "")
+        return content
 
 
 def _batched(process: subprocess.Popen[bytes], wanted: list[str]) -> Iterator[bytes]:
@@ -135,12 +162,14 @@ def _batched(process: subprocess.Popen[bytes], wanted: list[str]) -> Iterator[by
             raise UsageError(f"the repository lacks the file {blob}: fetch it, then run again")
         size = int(header[2])
         total += size
+        if size > _MOST_BYTES_OF_A_FILE:
+            raise UsageError(f"the commit has a file of more than {_MOST_BYTES_OF_A_FILE >> 20} MB")
         if total > _MOST_BYTES:
             raise UsageError(f"the commit has more than {_MOST_BYTES >> 30} GB")
-        content = process.stdout.read(size + 1)
-        if len(content) != size + 1:
+        content = process.stdout.read(size)
+        if len(content) != size or not process.stdout.read(1):
             raise UsageError("git ended before it had printed all files")
-        yield content[:-1]
+        yield content
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import math
+import os
 import re
 import threading
 import time
@@ -45,6 +46,7 @@ _MOST_ROWS = 100_000  # of a query's answer
 _MOST_PAIRED = 300  # rows that are paired one by one if numbers differ a little
 _TOLERANCE = 1e-6
 _LARGEST = 1 << 30  # bytes of all databases
+_TOO_LARGE = f"they have more than {_LARGEST >> 20} MB together"
 _PREPARING = 60.0  # seconds at least for the reference on all variants
 _ENTRY = "answer"
 # How the files of an engine begin: what, and where.
@@ -121,6 +123,8 @@ class SqlCheck(WholeTextCheck):
         for number, path in enumerate(files):
             if not Path(path).is_file():
                 raise UsageError(f"databases[{number}]: no such file: {shown(path)}")
+        if sum(os.path.getsize(path) for path in files) > _LARGEST:  # before they are read
+            raise UsageError(f"databases: {_TOO_LARGE}")
         reference = _bare(required_text(record, "reference"))
         if not _is_query(reference, engine):
             raise UsageError(f"reference must be a query, not {shown(reference)}")
@@ -326,9 +330,12 @@ def _source() -> str:
 def _read(path: str, place: str, data: bytearray, engine: str) -> dict[str, Any]:
     """A file as a source of data; a database is added to `data`."""
     try:
-        content = Path(path).read_bytes()
+        with open(path, "rb") as file:
+            content = file.read(_LARGEST + 1 - len(data))
     except OSError as error:
         raise UsageError(f"{place}: {shown(path)}: {error.strerror}") from None
+    if len(data) + len(content) > _LARGEST:
+        raise UsageError(f"{place}: {_TOO_LARGE}")
     written_by = [
         name for name, (start, at) in _STARTS.items() if content[at : at + len(start)] == start
     ]
@@ -341,8 +348,6 @@ def _read(path: str, place: str, data: bytearray, engine: str) -> dict[str, Any]
             raise UsageError(f"{place}: {shown(path)} is neither a database nor SQL") from None
     start = len(data)
     data += content
-    if len(data) > _LARGEST:
-        raise UsageError(f"{place}: the databases have more than {_LARGEST >> 20} MB together")
     return {"file": [start, len(content)]}
 
 
