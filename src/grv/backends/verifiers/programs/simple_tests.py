@@ -36,7 +36,8 @@ from .inert import imported, is_deeper, names_of_helpers
 from .refuting import words
 from .syntax import parse
 
-_LARGEST_LITERAL = 1 << 14
+_LARGEST_TEST = 1 << 14  # characters
+_LARGEST_LITERAL = 1 << 14  # bytes, roughly
 _DEEPEST = 30  # levels of a test's syntax tree, and of an answer
 _MOST_HASHED = 256  # items of a set or dictionary: a candidate can choose keys that collide
 _SMALL = 1 << 53
@@ -243,9 +244,11 @@ class SimpleTest:
         return Outcome()
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=128)
 def simple_test(test: str, prompt: str, entry_point: str) -> SimpleTest | None:
     """The test, if the judge can evaluate it; None if it must run in a process."""
+    if len(test) > _LARGEST_TEST:
+        return None
     shared = names_of_helpers(prompt)
     # Python reads a file's encoding and line breaks in ways that do not matter to most tests.
     odd = "\r" in test or any(map(_CODING.search, test.split("\n", 2)[:2]))
