@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 
 from grv.backends.protocols import Finding
-from grv.backends.sandbox import kinds, plain, runner, tester
+from grv.backends.sandbox import kinds, plain, runner
 from grv.backends.sandbox.limits import RunLimits
 from grv.backends.sandbox.run import Run
 from grv.backends.verifiers.programs import checks
@@ -488,4 +488,3 @@ def test_the_reader_and_the_runner_agree_on_an_answer() -> None:
     message = sent(Raise(ValueError("no")))
     assert message.keys() == {"id", "at", *runner.describe(ValueError(), ""), "exception"}
     assert plain.encode([1]) == kinds.Encoder(99, lambda tag, value: None).value([1])
-    assert tester.OUTGOING == runner.OUTGOING

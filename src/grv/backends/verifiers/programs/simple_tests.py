@@ -327,10 +327,9 @@ class _Reader:
                 for name in names:
                     self._bind(name, self._taken)
                 return
-        if node.lineno == node.end_lineno <= len(self._lines):
+        line = None
+        if node.end_lineno == node.lineno and node.lineno <= len(self._lines):
             line = self._lines[node.lineno - 1].strip()[:500]
-        else:
-            line = None
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 found = _Statement(self.value(value), line, name)
