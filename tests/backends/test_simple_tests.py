@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 
 from grv.backends.protocols import Finding
-from grv.backends.sandbox import kinds, plain, runner
+from grv.backends.sandbox import kinds, plain, runner, tester
 from grv.backends.sandbox.limits import RunLimits
 from grv.backends.sandbox.run import Run
 from grv.backends.verifiers.programs import checks
 from grv.backends.verifiers.programs.checks import AssertsCheck
+from grv.backends.verifiers.programs.inert import names_of_helpers
 from grv.backends.verifiers.programs.simple_tests import Unclear, simple_test
 from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.core.values import Verdict
@@ -75,6 +76,9 @@ NOT_SIMPLE = {
     "a carriage return": "assert f(1) == 1\rassert f(2) == 1",
     "a deep list": f"assert f(1) == {'[' * 40}{']' * 40}",
     "a format": "assert f(1) == f'{1}'",
+    "an argument that is repeated": "assert f(1, k=1, k=2) == 1",
+    "a message that does not compile": "assert f(1), print(1, end='', end='')",
+    "an argument that cannot be assigned": "assert f(1, __debug__=2) == 1",
     "an attribute": "assert f(1).real == 1",
     "a subscript": "assert f(1)[0] == 1",
     "a product of answers": "assert f(1) * 2 == 2",
@@ -97,6 +101,7 @@ NOT_INERT = (
     "def f(x=1 / 0):\n    pass",
     "def f(x, x):\n    pass",
     "def f(x):\n    break",
+    "def f(x):\n    return g(a=1, a=2)",
     "def f(x):\n    nonlocal y",
     "@g\ndef f(x):\n",
     "class A:\n    pass\ndef f(x):\n",
@@ -122,9 +127,18 @@ def test_any_other_test_needs_a_process(name: str) -> None:
         assert name == "no statement"
 
 
+@pytest.mark.parametrize("name", ["check", "list", "abs"])
+def test_a_candidate_with_the_name_of_a_function_needs_a_process(name: str) -> None:
+    test = f"assert {name}([1]) == isinstance({name}([2]), list)"
+    assert simple_test(test, "", name) is None
+
+
 @pytest.mark.parametrize("prompt", INERT)
 def test_a_prompt_that_only_defines_is_left_out(prompt: str) -> None:
     assert simple_test("assert f(1) == 1", prompt, "f") is not None
+    namespace: dict[str, Any] = {}
+    tester.define_helpers(prompt, namespace)  # raises nothing
+    assert namespace.keys() - {"__builtins__"} == names_of_helpers(prompt)
 
 
 @pytest.mark.parametrize("prompt", NOT_INERT)

@@ -169,6 +169,9 @@ def _compiles(body: ast.stmt) -> bool:
                     return False
             case ast.comprehension(is_async=1):
                 return False
+            case ast.Call(keywords=keywords):
+                if len({keyword.arg for keyword in keywords}) < len(keywords):
+                    return False
     return True
 
 

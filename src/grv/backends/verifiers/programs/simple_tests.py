@@ -253,7 +253,7 @@ def simple_test(test: str, prompt: str, entry_point: str) -> SimpleTest | None:
     # Python reads a file's encoding and line breaks in ways that do not matter to most tests.
     odd = "\r" in test or any(map(_CODING.search, test.split("\n", 2)[:2]))
     tree = None if shared is None or odd or test.startswith("\ufeff") else parse(test).tree
-    if shared is None or tree is None or entry_point == "check" or is_deeper(tree, _DEEPEST):
+    if shared is None or tree is None or is_deeper(tree, _DEEPEST):
         return None
     try:
         return SimpleTest(tuple(_Reader(test, entry_point, shared).statements(tree)))
@@ -261,8 +261,17 @@ def simple_test(test: str, prompt: str, entry_point: str) -> SimpleTest | None:
         return None
 
 
-# What a message may not contain: it would change what the names of a test mean.
-_BINDING = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await, ast.Lambda, ast.comprehension)
+# What a message may not contain: it may change what the names of a test mean, or not compile.
+_NOT_IN_MESSAGES = (
+    ast.NamedExpr,
+    ast.Yield,
+    ast.YieldFrom,
+    ast.Await,
+    ast.Lambda,
+    ast.comprehension,
+    ast.keyword,
+    ast.Starred,
+)
 
 
 class _Reader:
@@ -273,8 +282,9 @@ class _Reader:
         self._candidates = {entry_point}
         self._bound: set[str] = set()  # by the statements that were read
         self._hidden = set[str]()  # names of the module that a function hides
-        self._taken = frozenset((entry_point, "check")) | _FUNCTIONS.keys() | _KINDS.keys()
-        if not shared.isdisjoint(self._taken - {entry_point}):
+        reserved = frozenset(("check",)) | _FUNCTIONS.keys() | _KINDS.keys()
+        self._taken = reserved | {entry_point}
+        if entry_point in reserved or not shared.isdisjoint(reserved):
             raise Unclear
 
     def statements(self, tree: ast.Module) -> Iterator[_Statement]:
@@ -469,7 +479,8 @@ class _Reader:
                     nodes.append(node)
         parts = [self.value(node) for node in (*nodes, *(each.value for each in keywords))]
         names = [each.arg for each in keywords]
-        if None in names:
+        wrong = any(name is None or name.startswith("__") for name in names)
+        if wrong or len(set(names)) < len(names):  # the compiler refuses it
             raise Unclear
         places = len(nodes)
         if all(isinstance(part, _Literal) for part in parts):
@@ -526,7 +537,7 @@ def _message(node: ast.expr | None) -> tuple[Any, ...] | None:
             return ()
         case ast.Constant(value=str(text)):
             return (text,)
-    if any(isinstance(inner, _BINDING) for inner in ast.walk(node)):
+    if any(isinstance(inner, _NOT_IN_MESSAGES) for inner in ast.walk(node)):
         raise Unclear
     return None
 
