@@ -138,7 +138,7 @@ def test_a_prompt_that_only_defines_is_left_out(prompt: str) -> None:
     assert simple_test("assert f(1) == 1", prompt, "f") is not None
     namespace: dict[str, Any] = {}
     tester.define_helpers(prompt, namespace)  # raises nothing
-    assert namespace.keys() - {"__builtins__"} == names_of_helpers(prompt)
+    assert frozenset(namespace) - {"__builtins__"} == names_of_helpers(prompt)
 
 
 @pytest.mark.parametrize("prompt", NOT_INERT)
