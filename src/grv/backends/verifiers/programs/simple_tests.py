@@ -363,7 +363,7 @@ class _Reader:
                 return self._sequence(list if isinstance(node, ast.List) else tuple, items)
             case ast.Set() | ast.Dict():
                 return self._hashed(node)
-            case ast.UnaryOp(op=sign, operand=inner):
+            case ast.UnaryOp(op=sign, operand=inner) if type(sign) in _SIGNS:
                 return self._applied(_SIGNS[type(sign)], [inner])
             case ast.BinOp(left=left, op=sign, right=right):
                 return self._sum(type(sign), left, right)
@@ -683,7 +683,6 @@ _SIGNS: Mapping[type, Callable[[Any], Any]] = {
     ast.Not: operator.not_,
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
-    ast.Invert: operator.invert,
 }
 _OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
