@@ -58,8 +58,18 @@ ASSERTS = {
     "entry_point": "has_close_elements",
     "test": f"def check(candidate):\n{ASSERTIONS}",
 }
+# A test that grv cannot evaluate without a process: it has a loop.
+IN_PROCESS = {
+    "kind": "asserts",
+    "entry_point": "has_close_elements",
+    "test": f"def check(candidate):\n    for _ in range(1):\n        pass\n{ASSERTIONS}",
+}
 STDIN = {"kind": "stdin", "tests": [{"input": "3 4\n", "output": "7\n"}]}
 ADDING = "print(sum(map(int, input().split())), *[{number}][1:])"
+CHECKS: dict[str, dict[str, Any]] = {
+    **{"function": FUNCTION, "stdin": STDIN},
+    **{"asserts": ASSERTS, "asserts_in_process": IN_PROCESS},
+}
 numbers = count()
 
 
@@ -103,8 +113,7 @@ def against_fresh(workers: int, turns: int, seconds: float) -> dict[str, Any]:
     """Both ways in turns: verdicts a second, and the ratio of each pair of turns."""
     figures: dict[str, Any] = {"workers": workers}
     with CheckVerifier(workers=workers) as verifier:
-        for check in (FUNCTION, STDIN, ASSERTS):
-            kind = str(check["kind"])
+        for kind, check in CHECKS.items():
             turn(min(1.0, seconds), workers, lambda: ours(verifier, check))  # noqa: B023
             ratios = []
             rates = []
@@ -153,8 +162,7 @@ def processor(runs: int, turns: int) -> dict[str, Any]:
     """
     figures: dict[str, Any] = {}
     with CheckVerifier(workers=1) as verifier:
-        for check in (FUNCTION, STDIN, ASSERTS):
-            kind = str(check["kind"])
+        for kind, check in CHECKS.items():
             ours(verifier, check)
             rows = []
             for _ in range(turns):

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 # The kinds of checks that an attack runs on.
-CALLED = ("function", "asserts")
+CALLED = ("function", "asserts", "compared")
 ALL_KINDS = ("stdin", *CALLED)
 
 # The start of programs that try several actions, each of which would be a breach. A breach in one

@@ -48,6 +48,13 @@ CASES = {cases}
 def check(candidate):
     assert all(map(lambda case: {answer} == case[1], CASES))
 """
+# A test that the judge evaluates itself.
+_COMPARING = """
+def check(candidate):
+    assert candidate({first}) == {one!r}
+    assert not candidate({second}) != {other!r}
+    assert candidate({third}) in [{last!r}] and sorted([candidate({third})]) == [{last!r}]
+"""
 # What the test of an `asserts` check does with an answer, per kind.
 _ANSWERS = {
     "asserts": "candidate(case[0])",
@@ -114,6 +121,12 @@ def _check(kind: str, expected: str | int, *, easy: bool) -> dict[str, Any]:
     if kind == "function":
         tests = [{"args": [x], "expected": y} for x, y in cases]
         return {"kind": kind, "entry_point": "f", "tests": tests}
+    if kind == "compared":
+        first, second, third = _INPUTS
+        one, other, last = (value for _, value in cases)
+        inputs = {"first": first, "second": second, "third": third}
+        test = _COMPARING.format(**inputs, one=one, other=other, last=last)
+        return {"kind": "asserts", "entry_point": "f", "test": test}
     test = _TEST.format(cases=cases, answer=_ANSWERS[kind])
     return {"kind": "asserts", "entry_point": "f", "test": test}
 

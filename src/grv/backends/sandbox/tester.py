@@ -268,7 +268,7 @@ def _change(args: list[Any], after: list[Any]) -> None:
                     object.__setattr__(old, name, getattr(new, name))
 
 
-def _helpers(prompt: str, namespace: dict[str, Any]) -> None:
+def define_helpers(prompt: str, namespace: dict[str, Any]) -> None:
     """Define the prompt's helpers, if the prompt is a program or the start of one."""
     for source in (prompt, f"{prompt.rstrip()}\n    pass\n"):
         try:
@@ -317,7 +317,7 @@ class _Test(interpreter.Task):
         """Define the prompt's helpers, as in the candidate's module."""
         sys.modules["candidate"] = sys.modules["__main__"]
         self.namespace["__name__"] = "candidate"
-        _helpers(prompt, self.namespace)
+        define_helpers(prompt, self.namespace)
         self.namespace["__name__"] = "__main__"
 
     def finish(self, error: BaseException | None) -> int:

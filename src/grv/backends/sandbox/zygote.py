@@ -315,13 +315,21 @@ def kill(pid: int) -> None:
 def _outer_number(handle: int, pid: int) -> int:
     """The child's number in the namespace that /proc shows, which may be another one."""
     try:
-        with open(f"/proc/self/fdinfo/{handle}") as file:
-            for line in file:
-                if line.startswith("Pid:"):
-                    return int(line.split()[1])
+        for line in _content(f"/proc/self/fdinfo/{handle}").split(b"\n"):
+            if line.startswith(b"Pid:"):
+                return int(line.split()[1])
     except OSError:
         pass
     return pid
+
+
+def _content(path: str) -> bytes:
+    """The beginning of a file of the kernel's. A file object would touch more memory."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(descriptor, 4096)
+    finally:
+        os.close(descriptor)
 
 
 def _take(steps: list[Step]) -> None:
@@ -356,8 +364,7 @@ def _processor_time(pid: int) -> float:
 
 def _threads(number: int) -> int:
     try:
-        with open(f"/proc/{number}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[17])
+        return int(_content(f"/proc/{number}/stat").rpartition(b")")[2].split()[17])
     except (OSError, IndexError, ValueError):  # the process is gone, or this is not Linux
         return 0
 
@@ -498,7 +505,12 @@ def _rehearse(jail: Jail) -> None:
 
 _ARGUMENTS = ["l", 1, ["f", (0.5).hex()], "x", ["l", ["t", 1]]]
 _CALL = {"args": _ARGUMENTS, "kwargs": ["d"], "in_place": False, "rich": True, "id": 1}
-_SOURCE = "from typing import List\ndef f(*x: List[int]) -> int:\n    return 7\n"
+# `typing` keeps what it has made of a parameter, so the common ones are made here.
+_TYPES = "List[int], List[float], List[str], List[List[int]], Optional[int], Dict[str, int]"
+_SOURCE = f"""from typing import Any, Dict, List, Optional, Tuple
+def f(*x: Tuple[{_TYPES}, Tuple[int, int], Any]) -> int:
+    return 7
+"""
 _CALLING = (
     {"mode": "functions", "source": _SOURCE, "entry_point": "f", "room": 1 << 20, "seed": 0},
     [_CALL, _CALL | {"rich": False}],

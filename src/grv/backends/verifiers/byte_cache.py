@@ -60,6 +60,8 @@ def size_of(data: Any) -> int:
     True
     """
     size = sys.getsizeof(data)
+    if isinstance(data, str | int | float):  # most of it
+        return size
     if isinstance(data, Mapping):
         return size + sum(size_of(key) + size_of(value) for key, value in data.items())
     if isinstance(data, list | tuple):

@@ -27,6 +27,7 @@ from . import comparing, reading, refuting
 from .findings import clean, failed, raised, refused, silent
 from .forgetful import is_forgetful
 from .keys import key
+from .simple_tests import Unclear, simple_test
 from .statements import Statements, statements
 from .syntax import Program
 
@@ -333,18 +334,34 @@ class AssertsCheck(ProgramCheck):
             refusal = load(run, self.entry_point, limits)
             if refusal is not None:
                 return refusal
-            with pair.tester(int(limits.memory_mb)) as tester:
-                tester.clock.begin()
-                tester.send(
-                    {
-                        **{"entry_point": self.entry_point, "test": test, "seed": seed},
-                        **{"prompt": self.prompt, "in_place": self.in_place},
-                    }
-                )
-                calls: list[float] = []
-                finding = self._dialogue(tester, run, calls)
-                calls.append(time.monotonic())
-        return self._in_stages(finding, order, calls) if order else finding
+            calls = _Calls(run, limits.seconds)
+            finding = self._evaluated(test, calls)
+            if finding is None:
+                with pair.tester(int(limits.memory_mb)) as tester:
+                    tester.clock.begin()
+                    tester.send(
+                        {
+                            **{"entry_point": self.entry_point, "test": test, "seed": seed},
+                            **{"prompt": self.prompt, "in_place": self.in_place},
+                        }
+                    )
+                    finding = self._dialogue(tester, calls)
+            calls.times.append(time.monotonic())
+        return self._in_stages(finding, order, calls.times) if order else finding
+
+    def _evaluated(self, test: str, calls: _Calls) -> Finding | None:
+        """The finding of a test that the judge evaluates; None if a process must run it."""
+        simple = None if self.in_place else simple_test(test, self.prompt, self.entry_point)
+        if simple is None:
+            return None
+        try:
+            outcome = simple.outcome(calls.ask_and_keep)
+        except Unclear:
+            return None
+        except _Unanswered as end:
+            return end.finding
+        verdict = Verdict.FAILED if outcome.reason else Verdict.PASSED
+        return Finding(verdict, outcome.reason, calls.last() | dict(outcome.evidence))
 
     def _in_stages(self, finding: Finding, order: Sequence[int], calls: Sequence[float]) -> Finding:
         """The finding with the asserts that ran: each of them calls the candidate once.
@@ -366,37 +383,29 @@ class AssertsCheck(ProgramCheck):
         self.suite.note(zip(order, stages, strict=False))
         return with_stages(finding, stages)
 
-    def _dialogue(self, test: Run, run: Run, calls: list[float]) -> Finding:
-        """The finding. The times of the test's calls are added to `calls`.
+    def _dialogue(self, test: Run, calls: _Calls) -> Finding:
+        """The finding of a test in its process.
 
-        Forwards the test's calls to the candidate, and the answers back. The candidate's time is
-        the sum of loading and all calls.
+        Forwards the test's calls to the candidate, and the answers back. What the candidate has
+        answered already, it is not asked again.
         """
-        question: dict[str, Any] = {}
-        answer: dict[str, Any] | End = {}
         while True:
             match test.receive():
                 case {"call": dict(question)}:
-                    if "do" not in question:
-                        calls.append(time.monotonic())
-                    run.clock.turn()
-                    answer = call(run, question)
-                    if isinstance(answer, End):
-                        shown = _last_call(question)
-                        return silent(run, answer, self.limits.seconds, **shown)
-                    if "refused" in answer:
-                        return refused(answer, **_last_call(question))
+                    try:
+                        answer = calls.repeat(question)
+                    except _Unanswered as end:
+                        return end.finding
                     test.clock.turn()
                     test.send({name: answer[name] for name in _PASSED_ON if name in answer})
                 case {"end": {"verdict": verdict, "reason": reason, **rest}}:
-                    shown = _last_call(question, answer)
+                    shown = calls.last()
                     if reason == "exception" and shown.get("got", "").startswith("MemoryError"):
                         reason = "memory"
                     shown |= {str(name): value for name, value in rest.items()}
                     return Finding(Verdict(verdict), str(reason), shown)
                 case End() as end:
-                    shown = _last_call(question, answer)
-                    return _exhausted(test, end, bool(answer), shown)
+                    return _exhausted(test, end, calls.is_answered, calls.last())
                 case _:
                     raise SandboxDied(
                         "the test's process sent an unknown message", backend="sandbox"
@@ -419,15 +428,73 @@ def _exhausted(test: Run, end: End, answered: bool, shown: Mapping[str, Any]) ->
     return Finding(Verdict.BROKEN, f"the test did not end: {end.value}", evidence)
 
 
-def _last_call(
-    question: Mapping[str, Any], answer: Mapping[str, Any] | End | None = None
-) -> dict[str, Any]:
-    """The last call of a test, as evidence: the arguments and the answer."""
-    if not question:
-        return {}
-    shown = {"args": comparing.show_node(question.get("args"))}
-    if isinstance(answer, Mapping) and "raised" in answer:
-        shown["got"] = str(raised(answer).evidence["exception"])
-    elif isinstance(answer, Mapping) and "value" in answer:
-        shown["got"] = comparing.show_node(answer["value"])
-    return shown
+class _Unanswered(Exception):
+    """The candidate gave no answer that a test can use."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__()
+        self.finding = finding
+
+
+class _Calls:
+    """What a test asks a candidate, and what the candidate answers.
+
+    The candidate's time is the sum of loading and all calls.
+
+    Attributes:
+        times: when the calls were made.
+        kept: questions with their answers, for a process that asks them again.
+        is_answered: whether there was an answer.
+    """
+
+    def __init__(self, run: Run, seconds: float) -> None:
+        self._run = run
+        self._seconds = seconds
+        self._question: Mapping[str, Any] = {}
+        self._answer: Mapping[str, Any] = {}
+        self.times: list[float] = []
+        self.kept: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
+        self.is_answered = False
+
+    def ask(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The candidate's answer; raises `_Unanswered` if there is none."""
+        self._question = question
+        self._answer = {}
+        if "do" not in question:
+            self.times.append(time.monotonic())
+        self._run.clock.turn()
+        answer = call(self._run, question)
+        if isinstance(answer, End):
+            raise _Unanswered(silent(self._run, answer, self._seconds, **self.last()))
+        if "refused" in answer:
+            raise _Unanswered(refused(answer, **self.last()))
+        self._answer = answer
+        self.is_answered = True
+        return answer
+
+    def ask_and_keep(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The candidate's answer, which is kept."""
+        self.kept.append((question, self.ask(question)))
+        return self._answer
+
+    def repeat(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The first kept answer, which is the one to this question; else the candidate's."""
+        if not self.kept:
+            return self.ask(question)
+        asked, answer = self.kept.pop(0)
+        if asked != question:
+            raise SandboxDied("the test asks something else than the judge", backend="sandbox")
+        self._question = question
+        self._answer = answer
+        return answer
+
+    def last(self) -> dict[str, Any]:
+        """The last call as evidence: the arguments and the answer."""
+        if not self._question:
+            return {}
+        shown = {"args": comparing.show_node(self._question.get("args"))}
+        if "raised" in self._answer:
+            shown["got"] = str(raised(self._answer).evidence["exception"])
+        elif "value" in self._answer:
+            shown["got"] = comparing.show_node(self._answer["value"])
+        return shown

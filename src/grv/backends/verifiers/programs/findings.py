@@ -83,10 +83,10 @@ def clean(evidence: Any) -> Any:
         case str():
             cut = evidence[:_LONGEST]
             return cut.encode("utf-8", "backslashreplace").decode("utf-8")
-        case Mapping():
-            return {clean(str(name)): clean(value) for name, value in evidence.items()}
-        case list() | tuple():
-            return [clean(item) for item in evidence[:_LONGEST]]
         case None | bool() | int() | float():
             return evidence
+        case list() | tuple():
+            return [clean(item) for item in evidence[:_LONGEST]]
+        case Mapping():
+            return {clean(str(name)): clean(value) for name, value in evidence.items()}
     return clean(str(evidence))

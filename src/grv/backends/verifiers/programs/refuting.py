@@ -204,9 +204,15 @@ def nodes_of(tree: ast.Module) -> list[ast.AST]:
     for node in nodes:  # which grows meanwhile
         for field in node._fields:
             value = getattr(node, field, None)
-            items = value if isinstance(value, list) else (value,)
-            nodes += [item for item in items if isinstance(item, ast.AST)]
-    return [node for node in nodes if not isinstance(node, _OPERATORS)]
+            if isinstance(value, list):
+                nodes += [
+                    item
+                    for item in value
+                    if isinstance(item, ast.AST) and type(item) not in _OPERATORS
+                ]
+            elif isinstance(value, ast.AST) and type(value) not in _OPERATORS:
+                nodes.append(value)
+    return nodes
 
 
 def are_plain(
@@ -230,11 +236,11 @@ def are_plain(
 
 def _is_plain(node: ast.AST, wanted: set[str], known: Mapping[str, frozenset[str]]) -> bool:
     """Whether a node binds none of the wanted names, and can do nothing unexpected."""
+    if type(node) in _NAMELESS:
+        return True
     if type(node) not in _KNOWN:
         return False
     match node:
-        case ast.Constant():
-            return True
         case ast.Name(id=name, ctx=ast.Load()):
             builtin = hasattr(builtins, name) and name not in _BUILTINS
             return not builtin and (not name.startswith("__") or name in _DUNDERS)
@@ -339,5 +345,24 @@ _PARTS = (
     ast.alias,
     ast.withitem,
 )
-_OPERATORS = (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+_OPERATORS = frozenset(
+    kind
+    for base in (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+    for kind in base.__subclasses__()
+)
 _KNOWN = frozenset((*_EXPRESSIONS, *_STATEMENTS, *_PARTS))
+# The others have names of their own.
+_NAMELESS = _KNOWN - {
+    ast.Name,
+    ast.Attribute,
+    ast.Import,
+    ast.ImportFrom,
+    ast.FunctionDef,
+    ast.ClassDef,
+    ast.Global,
+    ast.Nonlocal,
+    ast.ExceptHandler,
+    ast.arg,
+    ast.keyword,
+    ast.alias,
+}
