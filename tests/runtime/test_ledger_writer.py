@@ -7,6 +7,7 @@ import threading
 from collections.abc import Sequence
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from grv.core.values import Generated
@@ -83,7 +84,7 @@ async def test_what_is_written_is_durable_although_a_scope_was_cancelled(before:
                 scope.cancel()
             await writer.write("s", [TOLD])
             steps.append(f"{len(ledger.read('s'))} written")
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
             steps.append("not cancelled")
 
     scopes: list[anyio.CancelScope] = []
@@ -93,7 +94,7 @@ async def test_what_is_written_is_durable_although_a_scope_was_cancelled(before:
             await asyncio.to_thread(ledger.begun.wait, 20)
             scopes[0].cancel()
             for _ in range(5):
-                await anyio.sleep(0)
+                await anyio.lowlevel.checkpoint()
             assert not steps
             ledger.may_go_on.set()
     assert steps == ["1 written"]

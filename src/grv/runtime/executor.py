@@ -478,7 +478,7 @@ class Executor:
 
     @property
     def _pays_scores(self) -> bool:
-        """Whether scores change what was possibly paid: by their price, or by what drafts return."""
+        """Whether what was possibly paid changes with a score: it has a price, or is measured."""
         return self.meter is not None or self._reserved_for("score", 1) > 0
 
     async def _drop(self, ids: Sequence[int]) -> None:
