@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 import grv
 from grv.core.search import Search
-from grv.runtime.config import SearchConfig
+from grv.runtime.config import SearchConfig, config_of
 from grv.runtime.executor import Backends
 
 
@@ -60,3 +62,22 @@ def test_a_policy_that_learns_decides_each_search(built: Counter[str]) -> None:
 def test_several_generators(built: Counter[str]) -> None:
     assert grv.solve_now("a problem", **options("a", "b"), policy="default").verified
     assert built == {"Backends": 2, "SearchConfig": 1, "Search": 4}
+
+
+@pytest.mark.parametrize("names", [(), ("a", "b")])
+@pytest.mark.parametrize("question", [False, True])
+def test_the_id_of_a_search_is_the_hash_of_one_list_in_json(
+    names: tuple[str, ...], question: bool
+) -> None:
+    about = {"é": [1, None], "b": {"z": 2, "a": 1.5}} | (
+        {"score_question": True} if question else {}
+    )
+    config = config_of(options(*names) | {"policy": "default", "about": about})
+    problem = grv.Problem(
+        "p \ud800", 'say "é"', {"kind": "math", "labels": [1], "answer": "4"}, question="why"
+    )
+    check = {"kind": "math", "answer": "4"}
+    content: list[Any] = [problem.id, problem.prompt, check, dict(config.identity)]
+    text = json.dumps(content + ["why"] * question, sort_keys=True, default=str)
+    hashed = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12)
+    assert config.search_id(problem) == hashed.hexdigest()

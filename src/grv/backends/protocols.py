@@ -291,6 +291,8 @@ class Scorer(Protocol):
 
     An attribute `reads_logprobs: bool` may say whether it needs the log-probabilities of tokens.
     Otherwise the scorers of grv do not get them, and others do.
+    An attribute `is_repeatable: bool` may say that scores follow from the drafts alone, and that
+    making them costs nothing: they are made again if the process dies before the next write.
 
     Examples:
         >>> import grv

@@ -285,7 +285,11 @@ class SearchConfig:
 
     def search_id(self, problem: Problem) -> str:
         """The id of the search in a ledger: a hash of the settings and the problem."""
-        return search_id(problem, self.identity)
+        return _id_of(problem, self.about, self._identity_text)
+
+    @cached_property
+    def _identity_text(self) -> str:
+        return _identity_text(self.identity)
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -333,6 +337,11 @@ class SearchConfig:
             plan["costs_by_generator"] = own
             plan["portfolio"] = _COLD if self.prior is None else f"learned, {self.prior.hash}"
         return {**self.identity, **plan}
+
+    @cached_property
+    def settings_text(self) -> str:
+        """The settings as JSON."""
+        return _JSON.encode(self.settings)
 
     @cached_property
     def policy_name(self) -> str:
@@ -389,6 +398,7 @@ class SearchConfig:
         return None
 
 
+_JSON = json.JSONEncoder(sort_keys=True, default=str)
 _COLD = "cold"  # in a ledger, several generators without a prior
 
 
@@ -397,13 +407,23 @@ def search_id(problem: Problem, about: Mapping[str, Any]) -> str:
 
     Other labels of a check do not change it: candidates and scores are the same.
     """
+    return _id_of(problem, about, _identity_text(about))
+
+
+def _identity_text(about: Mapping[str, Any]) -> str:
+    """The settings as they are hashed, as JSON. They are the same for many searches."""
+    return _JSON.encode(_hashed(about))
+
+
+def _id_of(problem: Problem, about: Mapping[str, Any], identity: str) -> str:
+    """The id of a search, given the JSON of its settings: a hash of a list in JSON."""
     check = {name: value for name, value in problem.check.items() if name != "labels"}
-    content: list[Any] = [problem.id, problem.prompt, check, _hashed(about)]
+    content = [*map(_JSON.encode, (problem.id, problem.prompt, check)), identity]
     if about.get("score_question"):
-        content.append(problem.question)
+        content.append(_JSON.encode(problem.question))
     if problem.messages:
-        content.append([*problem.messages])
-    text = json.dumps(content, sort_keys=True, default=str)
+        content.append(_JSON.encode([*problem.messages]))
+    text = f"[{', '.join(content)}]"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 

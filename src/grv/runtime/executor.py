@@ -467,10 +467,19 @@ class Executor:
             )
             for id, score, (key, why) in zip(ids, scores, keys, strict=True)
         ]
-        await self.record.write(*entries, *self._settled_drafts(ids, entries, reserved))
+        settled = self._settled_drafts(ids, entries, reserved)
+        if getattr(self.backends.scorer, "is_repeatable", False) and not self._pays_scores:
+            self.record.note(*entries, *settled)
+        else:
+            await self.record.write(*entries, *settled)
         self.caller.complaints.notice(getattr(self.backends.scorer, "notices", ()))
         self.caller.complaints.ranked(self.ranked_by)
         await self.caller.check_scores(list(drafts.values()), scores)
+
+    @property
+    def _pays_scores(self) -> bool:
+        """Whether what was possibly paid changes with a score: it has a price, or is measured."""
+        return self.meter is not None or self._reserved_for("score", 1) > 0
 
     async def _drop(self, ids: Sequence[int]) -> None:
         """Record that these candidates are broken: they are neither scored nor verified."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -30,9 +31,30 @@ async def in_ledger_thread(
     """
     await anyio.lowlevel.checkpoint_if_cancelled()
     loop = asyncio.get_running_loop()
-    with anyio.CancelScope(shield=True):
-        result = await loop.run_in_executor(None, partial(function, *arguments, **options))
-    return result
+    ended = asyncio.Event()
+    result = loop.run_in_executor(None, partial(function, *arguments, **options))
+    result.add_done_callback(lambda _: ended.set())
+    try:
+        await _outlast(ended)
+    except asyncio.CancelledError:
+        result.cancel()  # it does not begin, unless it has
+        raise
+    return result.result()
+
+
+async def _outlast(event: asyncio.Event) -> None:
+    """Wait for an event, also if a scope of the caller is cancelled before or meanwhile.
+
+    A shielded scope around the wait does the same. It is entered only when it is needed: to enter
+    and to leave it costs more than the wait itself.
+    """
+    try:
+        await event.wait()
+    except asyncio.CancelledError:
+        if anyio.current_effective_deadline() > -math.inf:
+            raise  # the task was cancelled, and no scope: a shield does not hold that off
+        with anyio.CancelScope(shield=True):
+            await event.wait()
 
 
 class LedgerWriter:
@@ -72,8 +94,7 @@ class LedgerWriter:
         batch.groups.append(group)
         if not self._is_busy:
             self._begin()
-        with anyio.CancelScope(shield=True):
-            await batch.done.wait()
+        await _outlast(batch.done)
         if (error := batch.errors[index]) is not None:
             raise error
         self.charged += group.charge
@@ -113,7 +134,7 @@ class _Batch:
     def __init__(self) -> None:
         self.groups: list[Append] = []
         self.errors: Sequence[BaseException | None] = ()
-        self.done = anyio.Event()
+        self.done = asyncio.Event()
 
 
 async def claim_when_free(ledger: Ledger, search: str) -> None:

@@ -10,12 +10,10 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 
-from ..backends.callables import in_thread
 from ..core.errors import BackendError
 from ..core.values import Action, Bill, Costs, Event, Generate, Reason, Stop, Task, Verify
 from ..ledger.entries import Ended, Failed, Told
@@ -193,7 +191,7 @@ class Loop:
     async def _pin_shares(self) -> str:
         """Keep what earlier problems say about the share of right candidates, if it is wanted."""
         learns = getattr(self._config.first.backends.verifier, "learns_shares", None)
-        errors = None if learns is None else await in_thread(partial(learns, self._live.problem))
+        errors = None if learns is None else learns(self._live.problem)
         if errors is None:
             return ""
         started = self._record.started

@@ -37,8 +37,8 @@ class SearchRecord(SearchView):
 
     Entries that charge nothing, and that a search which goes on makes again, are only *noted*: they
     are added at once, and written before the next entries, in the same transaction. These are the
-    start, attempts that cost nothing, and what the search was told. If the process dies before
-    that, nothing is lost that was paid for.
+    start, attempts that cost nothing, scores that follow from the drafts alone, and what the search
+    was told. If the process dies before that, nothing is lost that was paid for.
 
     Without a writer it can only be read: `write` and `note` raise ReadOnly.
     """

@@ -264,6 +264,8 @@ class Application:
 
 async def _wait(running: RunningSearch, until: float) -> None:
     """Wait until the search ends or `until` passes."""
+    if running.done.is_set():
+        return
     seconds = until - time.monotonic()
     with anyio.move_on_after(None if math.isinf(seconds) else max(0.0, seconds)):
         await running.done.wait()

@@ -83,6 +83,7 @@ class PinnedAutoScorer:
 
     Attributes:
         content: what a ledger records of it: the model to use if there are no log-probabilities.
+        is_repeatable: whether scoring costs nothing: no other score is given.
     """
 
     def __init__(self, logprob: Scorer, trained: PinnedScorer, cold: str = UNRANKED) -> None:
@@ -90,6 +91,7 @@ class PinnedAutoScorer:
         self._trained = trained
         self._cold = cold
         self.content = trained.content
+        self.is_repeatable = isinstance(logprob, LogprobScorer)
 
     def __repr__(self) -> str:
         return f"PinnedAutoScorer({self._trained!r})"

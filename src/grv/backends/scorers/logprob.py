@@ -34,6 +34,7 @@ class LogprobScorer:
     """
 
     reads_logprobs: ClassVar[bool] = True
+    is_repeatable: ClassVar[bool] = True
 
     def __init__(self, how: str = "mean") -> None:
         if how not in HOW:

@@ -54,13 +54,14 @@ def text_of(request: CompletionRequest, solution: Solution, *, detailed: bool) -
     Raises:
         ApiError: there is none that the request accepts. It has the bill.
     """
+    is_failed = solution.outcome == FAILED
+    if not is_failed and solution.draft is not None and request.require.accepts(solution.status):
+        return solution.draft.text
     found = found_of(request, solution)
-    if solution.outcome == FAILED:
+    if is_failed:
         reason = f": {solution.message}" if detailed else ""
         message = f"the search failed{reason}"
         raise ApiError(502, message, code="search_failed", grv=found, retry_after=5)
-    if solution.draft is not None and request.require.accepts(solution.status):
-        return solution.draft.text
     if solution.message in (ACCOUNT_SPENT, TOTAL_SPENT):
         raise ApiError(429, solution.message, code="insufficient_quota", grv=found)
     if solution.outcome == UNFINISHED:

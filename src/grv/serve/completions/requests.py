@@ -79,9 +79,8 @@ class CompletionRequest:
 
         Two profiles may differ only in how strictly they verify.
         """
-        about = self.config.started(self.problem).about
         conditions = str(self.config.conditions(self.problem))
-        return json.dumps([self.search, about, conditions], sort_keys=True, default=str)
+        return json.dumps([self.search, self.config.settings_text, conditions])
 
 
 def parse_request(
