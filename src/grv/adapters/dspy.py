@@ -9,7 +9,7 @@ DSPy's cache does not repeat it. The module's history has the calls of all candi
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -111,9 +111,7 @@ class Verified(dspy.Module):  # type: ignore[misc]
             except dspy.utils.exceptions.AdapterParseError as error:
                 return rollout.broken(error)
 
-    async def _asynchronous_attempt(
-        self, rollout: _Rollout, inputs: Mapping[str, Any]
-    ) -> Attempt:
+    async def _asynchronous_attempt(self, rollout: _Rollout, inputs: Mapping[str, Any]) -> Attempt:
         with dspy.context(trace=[]):
             try:
                 return rollout.attempt(await rollout.acall(**inputs))

@@ -9,6 +9,7 @@ twice.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from copy import deepcopy
@@ -67,7 +68,6 @@ def verified(
     """
     given = {**options, "policy": policy, "costs": costs, "budget": budget}
     found = search_options(given, "verified")
-    functions = (None, score)
 
     async def solve(state: Any, generate: Any) -> Any:
         sample = _Sample(state, cache)
@@ -80,7 +80,6 @@ def verified(
             score,
             found,
             said=lambda made: str(made.output.completion),
-            functions=functions,
         )
         sample.search = search
         try:
@@ -134,7 +133,7 @@ class _Sample:
         first = scores[0]
         value = _scorer.value_to_float()(first.value)
         verdict = Verdict.PASSED if value == 1 else Verdict.FAILED
-        if value != value:
+        if math.isnan(value):
             verdict = Verdict.BROKEN
         said = {_SCORE: first.model_dump(mode="json", exclude_none=True)}
         return Finding(verdict, str(first.explanation or first.value), said, used.usage)

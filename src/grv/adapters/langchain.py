@@ -66,12 +66,12 @@ class Verified(_runnables.Runnable):  # type: ignore[misc]
         self.check = check
         self.options = search_options({**options, "costs": costs, "budget": budget}, "Verified")
 
-    def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> dict[str, Any]:  # noqa: A002
+    def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> dict[str, Any]:
         """Search for a verified output."""
         found = self._call_with_config(self._solve_now, input, config, **kwargs)
         return dict(found)
 
-    async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> dict[str, Any]:  # noqa: A002
+    async def ainvoke(self, input: Any, config: Any = None, **kwargs: Any) -> dict[str, Any]:
         """Search for a verified output."""
         found = await self._acall_with_config(self._solve, input, config, **kwargs)
         return dict(found)

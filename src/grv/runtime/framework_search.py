@@ -10,15 +10,15 @@ from __future__ import annotations
 import atexit
 import functools
 import importlib
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from ..backends.callables import Answer, Given, call, finding_of, raised_text
-from ..backends.protocols import UNUSED, Draft, Finding, ParkedCall, Problem, Usage
+from ..backends.protocols import Draft, Finding, ParkedCall, Problem, Usage
 from ..backends.verifiers.pool import CheckVerifier
 from ..core.errors import GeneratorError, GrvError, RunStopped, UsageError, VerifierError
 from ..core.values import Measured
@@ -26,6 +26,7 @@ from ..ledger.ledger import Ledger, MemoryLedger
 from ..ledger.opening import open_ledger
 from ..ledger.view import RecordedStep, SearchView
 from ..options import did_you_mean
+from ..usage import UNUSED
 from .answers import record_of
 from .arguments import checked
 from .config import backend_name
@@ -36,8 +37,8 @@ from .solve import SolveOptions, solve, solve_now
 _OWN = frozenset({"generator", "scorer", "verifier", "identity", "skip", "past"})
 
 
-def framework(module: str, package: str, adapter: str) -> ModuleType:
-    """The module of a framework; a UsageError that says what to install."""
+def framework(module: str, package: str, adapter: str) -> Any:
+    """The module of a framework, or a UsageError that says what to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -146,14 +147,17 @@ class FrameworkSearch:
         return [await self._draft(number) for number in range(first, first + n)]
 
     async def _draft(self, number: int) -> Draft:
+        started = time.monotonic()
         made = await call(self.make, number)
+        seconds = time.monotonic() - started
         if isinstance(made, BaseException):
             self._error = made
             raise GeneratorError(raised_text(made), backend=self.name, fault="stop") from made
         if not made.broken:
             self.results.setdefault(made.text, made.result)
         text = "" if made.broken else made.text
-        return Draft(text, made.logprobs, made.usage, made.broken)
+        usage = replace(made.usage, seconds=made.usage.seconds or seconds)
+        return Draft(text, made.logprobs, usage, made.broken)
 
     def result_of(self, text: str) -> Any:
         """The result that a text stands for."""
