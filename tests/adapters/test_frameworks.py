@@ -49,9 +49,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def environment(folder: Path, wheel: Path, *requirements: str) -> Environment:
     version = ".".join(map(str, sys.version_info[:3]))
     python = Python(version, Path(sys.executable))
-    return make_environment(
-        folder / "environment", python, [f"{wheel}[math]", *requirements], compiled=True
-    )
+    return make_environment(folder / "environment", python, [f"{wheel}[math]", *requirements])
 
 
 def ran(made: Environment, folder: Path, *words: str, code: int = 0) -> str:
@@ -294,7 +292,8 @@ first = asyncio.run(verified_run(agent, "five", lambda output: output == 5, **gi
 again = verified_run_sync(agent, "five", lambda output: output == 5, **given)
 none = verified_run_sync(agent, "none", lambda output: False, equal, (1, 1), 10)
 words = Agent("openai-chat:qwen3")
-checked = verified_run_sync(words, "3", score=equal, budget=60, check={"kind": "math", "answer": "3"})
+check = {"kind": "math", "answer": "3"}
+checked = verified_run_sync(words, "3", score=equal, budget=60, check=check)
 wrong = Agent("openai-chat:other")
 try:
     verified_run_sync(wrong, "five", lambda output: True, budget=10)
