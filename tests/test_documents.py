@@ -213,6 +213,7 @@ def test_every_fence_says_what_it_holds(page: Path) -> None:
 
 # Pages whose Python needs more than grv, and what runs it.
 ELSEWHERE = {
+    "frameworks.md": "needs frameworks; tests/adapters",
     "serve.md": "needs a server; tests/serve/test_guide.py",
     "training.md": "needs frameworks; tests/adapters",
 }

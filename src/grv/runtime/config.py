@@ -532,7 +532,7 @@ def _generator(options: Mapping[str, Any]) -> GeneratorConfig:
 
 def _names(options: Mapping[str, Any]) -> dict[str, str]:
     """The names of the backends, which results depend on."""
-    return {what: _backend_name(options[what]) for what in ("generator", "scorer", "verifier")}
+    return {what: backend_name(options[what]) for what in ("generator", "scorer", "verifier")}
 
 
 def _by_generator(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -585,7 +585,7 @@ def _backends(options: Mapping[str, Any]) -> Backends:
     )
 
 
-def _backend_name(backend: object) -> str:
+def backend_name(backend: object) -> str:
     """The name of a backend in a ledger. It is the same in every process.
 
     That of a function, or of an object without a repr of its own, has a checksum of its source: the
