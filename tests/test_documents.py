@@ -146,7 +146,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory, server: FaultyServer) -> 
 def files() -> dict[str, list[str]]:
     """The lines of each file. Where a page shows a file, it is that one."""
     sample = (resources.files("grv") / "data" / "sample.csv").read_text().splitlines()
-    head, rows = sample[0], [line for line in sample[1:] if line < "coding-0012"]
+    head, rows = sample[0], [line for line in sample[1:] if line < "humaneval-0012"]
     kinds = [f"{p},{c},{int(c % 9 == 3)},{c % 8}" for p in "ab" for c in range(60)]
     labels, scores, *_ = fences(DOCS / "guide" / "logs.md", "json")
     samples = [{"correct": True}, {"correct": False}]

@@ -107,6 +107,10 @@ def test_a_browser_opens_the_site_from_the_disk_and_asks_for_nothing_else(site: 
         for name in ("index", "guide/policies", "reference/python"):
             page.goto((site / f"{name}.html").as_uri())
             assert page.locator("h1").first.is_visible()
+        page.locator("input.md-search__input").press_sequentially("budget")
+        first = page.locator(".md-search-result__item a").first
+        first.wait_for(timeout=60_000)
+        assert "budget" in first.inner_text().lower()
         browser.close()
     assert asked
     assert all(address.startswith(("file:", "data:", "blob:")) for address in asked)

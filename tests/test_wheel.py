@@ -62,7 +62,7 @@ def quoted(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment
 def folder(tmp_path: Path) -> Path:
     """A folder with the files that the README names."""
     sample = (resources.files("grv") / "data" / "sample.csv").read_text().splitlines()
-    rows = [line for line in sample[1:] if line < "coding-0006"]
+    rows = [line for line in sample[1:] if line < "humaneval-0006"]
     (tmp_path / "log.csv").write_text("\n".join([sample[0], *rows]) + "\n")
     (tmp_path / "log.parquet").write_bytes(b"PAR1")
     (tmp_path / "samples.eval").write_bytes(b"PK")

@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     sample = (resources.files("grv") / "data" / "sample.csv").read_text()
-    Path("log.csv").write_text(sample[: sample.index("coding-0002")])
+    Path("log.csv").write_text(sample[: sample.index("humaneval-0002")])
     write(problem())
     return tmp_path
 

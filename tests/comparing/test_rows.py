@@ -24,7 +24,7 @@ from grv.policies import DEFAULT, Adaptive, Fixed, Hedged, VerifyAll
 def test_the_default_rows_are_those_of_the_paper_and_the_default_policy() -> None:
     assert list(DEFAULT_ROWS) == [
         "hindsight",
-        "default",
+        "varied",
         "adaptive",
         "adaptive-all",
         "verify-all",

@@ -23,7 +23,8 @@ TWO = [Costs(1, 10), Costs(1, 30)]
 
 @pytest.fixture(scope="module")
 def comparison() -> Comparison:
-    return compare(["adaptive", "verify-all", "default", "varied", "fixed(4, 1)"], LOG, orders=4)
+    names = ("adaptive", "verify-all", "varied", "fixed(4, 1)")
+    return compare({name: name for name in names} | {"the default": "default"}, LOG, orders=4)
 
 
 @given(st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=8))
@@ -94,7 +95,7 @@ def test_the_order_of_two_rows_turns_the_ratio_over(comparison: Comparison) -> N
 
 
 def test_one_policy_under_two_names_is_not_tested(comparison: Comparison) -> None:
-    pair = comparison.pair("default", "varied")
+    pair = comparison.pair("the default", "varied")
 
     assert (pair.ratio, pair.p, pair.adjusted, pair.solved_p) == (1, None, None, None)
 

@@ -10,11 +10,11 @@ from grv.testing.worlds import population
 
 
 def sample_csv() -> str:
-    """Forty problems like the paper's programming task, a hundred candidates each, as CSV."""
+    """Forty problems like those of a real log, a hundred candidates each, as CSV."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["problem", "candidate", "passed", "score"])
-    for problem in population("coding", problems=40, candidates=100, seed=2026).problems:
+    for problem in population("humaneval", problems=40, candidates=100, seed=2026).problems:
         labelled = zip(problem.passed.tolist(), problem.scores.tolist(), strict=True)
         for candidate, (passed, score) in enumerate(labelled):
             writer.writerow([problem.id, candidate, int(passed), f"{score:.2f}"])

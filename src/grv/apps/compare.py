@@ -69,7 +69,7 @@ def compare(
 
     A log has one row per candidate, with the columns problem, candidate, passed, at least one
     score, and optionally key. Every policy sees the same candidates in the same orders. The row
-    default, without history, is always there; learning learns from one problem to the next.
+    varied, the default policy, is always there; learning learns from one problem to the next.
 
     \b
     grv compare log.parquet --score score_reward
@@ -119,7 +119,7 @@ def _compare_rules(
     import json as json_text
 
     from ..comparing.erring import compare_erring, erring_cells
-    from ..comparing.rows import PolicyRow, parse_row
+    from ..comparing.rows import DEFAULT_ROW, PolicyRow, parse_row, row_name
     from ..comparing.settings import Unsolvable
     from ..core.values import Measured
     from ..files import write_whole
@@ -132,11 +132,11 @@ def _compare_rules(
     if len(settings.costs) != 1 or isinstance(settings.costs[0], Measured | None):
         raise UsageError("--errors needs one price list, as in --costs 1,10")
     policies = {}
-    for text in settings.policies or ("default",):
+    for text in settings.policies or (DEFAULT_ROW,):
         row = parse_row(text)
         if not isinstance(row, PolicyRow) or row.whole_steps:
             raise UsageError(f"--errors: {text} is no policy that can run live")
-        policies[text] = row.policy
+        policies[row_name(text)] = row.policy
     logged = read_scored(log, score, reading=reading)
     include = settings.unsolvable is Unsolvable.INCLUDE
     with progress("comparing"):

@@ -65,7 +65,7 @@ LIKE = {
     "difficulty-1": "the same, with the best size for these problems",
     "verify-all": "DSPy's BestOfN: verifies each candidate as it comes",
     "adaptive": "the published algorithm",
-    "default": "grv",
+    "varied": "grv",
     "hindsight": "no tool: it knows all verdicts in advance",
 }
 ORDERS = 100
@@ -281,9 +281,9 @@ def table(comparison: Comparison) -> str:
 
 def _saved(comparison: Comparison) -> list[str]:
     """The result in sentences."""
-    own, arriving, single = (comparison[name] for name in ("default", "verify-all", "difficulty-1"))
+    own, arriving, single = (comparison[name] for name in ("varied", "verify-all", "difficulty-1"))
     return [
-        f"default costs {1 - own.cost / arriving.cost:.0%} less than verifying each candidate as it"
+        f"varied, the default, costs {1 - own.cost / arriving.cost:.0%} less than verifying each candidate as it"
         f" comes, and {1 - own.cost / single.cost:.0%} less than",
         f"the best single size ({single.m} candidates), which is not known in advance.",
         "For your own candidates: grv compare LOG --score NAME --costs 1,10",

@@ -41,6 +41,7 @@ from .rows import (
     check_answers,
     learning_of,
     parse_row,
+    row_name,
 )
 from .settings import ComparisonSettings, Schedules, TotalBudgets, Unsolvable
 from .significance import Resampled
@@ -100,7 +101,7 @@ def compare(
     If labels are missing, rows have bounds; see `bounds`. `print(comparison)` prints the table.
 
     Ratios are relative to the row that `baseline` names. Without that option it is the row
-    `adaptive`, or else `default`; without these there are no ratios.
+    `adaptive`, or else `varied`; without these there are no ratios.
 
     Args:
         policies: policies, or their specifications; by the names of their rows, if they have names.
@@ -189,7 +190,7 @@ def _rows(policies: Any) -> dict[int, tuple[str, RowKind]]:
 def _row(policy: Any) -> tuple[str, RowKind]:
     """The name and the kind of the row of a policy, or of its specification."""
     if isinstance(policy, str):
-        return policy.strip(), parse_row(policy)
+        return row_name(policy), parse_row(policy)
     if isinstance(policy, type) or not hasattr(policy, "plan"):
         raise UsageError(
             f"give a policy, as in grv.policies.Balanced(), or its name, not {shown(policy)}"

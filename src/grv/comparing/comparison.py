@@ -17,7 +17,7 @@ from ..parsing import costs_record, written_costs
 from ..replay.trials import Trials
 from ..text import aligned, csv_text
 from .batch_row import BatchRow
-from .rows import REFERENCE
+from .rows import REFERENCE, row_name
 from .significance import METHOD, PairTest, Resampled, pair_tests
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class Comparison:
         ...     "score": [0.1, 0.9],
         ...     "passed": [0, 1],
         ... }
-        >>> found = grv.compare(["default", "verify-all"], columns, (1, 10), orders=1)
+        >>> found = grv.compare(["varied", "verify-all"], columns, (1, 10), orders=1)
         >>> found["verify-all"].verified
         1.0
     """
@@ -237,6 +237,8 @@ class Comparison:
         policy, prices = (wanted, None) if isinstance(wanted, str) else wanted
         if isinstance(prices, str):
             prices = prices.replace(" ", "")
+        if all(row.policy != policy for row in self.rows):
+            policy = row_name(policy)
         rows = [
             row
             for row in self.rows
@@ -277,9 +279,10 @@ class Comparison:
     def pair(self, first: str, second: str, prices: Costs | str | None = None) -> PairTest:
         """The paired test of two rows, in this order; see `__getitem__` for price lists."""
         rows = [self[name] if prices is None else self[name, prices] for name in (first, second)]
+        names = [row.policy for row in rows]
         for test in self.pairs:
-            if test.prices == rows[0].prices and {test.first, test.second} == {first, second}:
-                return test if test.first == first else test.reversed()
+            if test.prices == rows[0].prices and {test.first, test.second} == set(names):
+                return test if test.first == names[0] else test.reversed()
         raise KeyError(f"no test of {first!r} and {second!r}")
 
     def to_json(self) -> dict[str, Any]:

@@ -10,11 +10,12 @@ from ..core.errors import UsageError
 from ..core.search import Policy
 from ..learning.prior_file import parse_policy, plugin_of
 from ..own_code import is_code
-from ..policies import POLICIES, Learning, spec
+from ..policies import DEFAULT, POLICIES, Learning, spec
 
+DEFAULT_ROW = spec.spec(DEFAULT)  # the row of `default`: the policy has one name in all tables
 DEFAULT_ROWS = (
     "hindsight",
-    "default",
+    DEFAULT_ROW,
     "adaptive",
     "adaptive-all",
     "verify-all",
@@ -27,7 +28,7 @@ DEFAULT_ROWS = (
 )
 
 REFERENCE = "adaptive"  # the paper's policy
-_BASELINES = (REFERENCE, "default")  # ratios are relative to the first that is a row
+_BASELINES = (REFERENCE, DEFAULT_ROW)  # ratios are relative to the first that is a row
 
 _DIFFICULTY = re.compile(r"difficulty-([0-9]+)")
 
@@ -70,6 +71,16 @@ def learning_of(kind: RowKind | None) -> Learning | None:
 _named: dict[str, RowKind] = {}  # the rows that the operator named, by their texts
 
 
+def row_name(text: str) -> str:
+    """The name of the row that a text describes: its own name, not `default`.
+
+    >>> row_name(" default ")
+    'varied'
+    """
+    name = text.strip()
+    return DEFAULT_ROW if name == "default" else name
+
+
 def parse_row(text: str) -> RowKind:
     """The row that a text of the operator describes. It may name a file."""
     row = _named[text.strip()] = _parsed(text)
@@ -110,13 +121,13 @@ def check_answers(rows: Iterable[tuple[str, RowKind]], answers: int) -> None:
 
 
 def completed(rows: Sequence[str], baseline: str | None = None) -> tuple[str, ...]:
-    """The rows, and those that every comparison has: `default` and the baseline.
+    """The rows, and those that every comparison has: the default policy and the baseline.
 
     >>> completed(["verify-all"])
-    ('verify-all', 'default')
+    ('verify-all', 'varied')
     """
-    names = [text.strip() for text in rows]
-    for needed in ("default", *([] if baseline is None else [baseline.strip()])):
+    names = [row_name(text) for text in rows]
+    for needed in (DEFAULT_ROW, *([] if baseline is None else [row_name(baseline)])):
         kind = parse_row(needed)
         if all(text != needed and parse_row(text) != kind for text in names):
             names.append(needed)
@@ -126,11 +137,11 @@ def completed(rows: Sequence[str], baseline: str | None = None) -> tuple[str, ..
 def baseline_of(names: Sequence[str], wanted: str | None) -> str | None:
     """The name of the row that ratios are relative to.
 
-    Without a wish it is `adaptive`, or else `default`, or else none.
+    Without a wish it is `adaptive`, or else `varied`, or else none.
     """
     if wanted is None:
         return next((name for name in _BASELINES if name in names), None)
-    wanted = wanted.strip()
+    wanted = row_name(wanted)
     if wanted in names:
         return wanted
     kind = parse_row(wanted)

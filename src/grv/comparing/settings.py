@@ -167,7 +167,7 @@ class ComparisonSettings(Parallel, PaceOptions):
     baseline: str | None = option(
         None,
         "The row that all ratios are relative to; it is added if it is missing. Default: adaptive,"
-        " or default if there is no row adaptive.",
+        " or varied if there is no row adaptive.",
         metavar="POLICY",
     )
 
@@ -273,7 +273,7 @@ class TableSettings(ComparisonSettings):
     )
     policies: tuple[str, ...] = option(
         (),
-        f"A row of the table: default (the policy without history), {', '.join(POLICIES)},"
+        f"A row of the table: {', '.join(POLICIES)},"
         " adaptive-all, hindsight, uniform-matched or difficulty-K; with parameters as in"
         " fixed(64, 4), or FILE.py:CLASS of your own. Repeatable. Default: the rows that the paper"
         " compares.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from ..comparing.rows import DEFAULT_ROW
 from ..schedules import SCHEDULES
 from .dataset import HINDSIGHT, IN_ORDER
 from .report import Conclusion, LogFacts
@@ -12,8 +13,10 @@ from .table import Cell, Table
 Row = Mapping[str, Cell]
 
 _FEW_STAGES = 6  # stages that are described one by one
-_MAIN_ROWS = {  # what is said about costs first
-    "adaptive": "adaptive",
+# What is said about costs first, after the policy that is advised.
+_MAIN_ROWS = {
+    DEFAULT_ROW: f"{DEFAULT_ROW}, the default",
+    "adaptive": "adaptive, the published algorithm",
     IN_ORDER: IN_ORDER,
     "difficulty-1": "the best single pair",
 }
@@ -87,7 +90,9 @@ class _OfLog:
 def _costs(log: _OfLog) -> Iterator[str]:
     """The mean costs of a few policies, and the spending on unsolvable problems."""
     rows = {row["policy"]: row for row in log.rows("summary", costs=log.prices)}
-    named = {words: rows[name] for name, words in _MAIN_ROWS.items() if name in rows}
+    advised = [str(row["policy"]) for row in log.rows("which_policy", costs=log.prices)][:1]
+    main = {name: name for name in advised} | _MAIN_ROWS
+    named = {words: rows[name] for name, words in main.items() if name in rows}
     shown = named or {str(name): row for name, row in list(rows.items())[:4]}
     if not shown:
         yield f"{log.prefix}No problem has a candidate that passes."

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..comparing.rows import DEFAULT_ROWS, baseline_of, parse_row, runs_live
+from ..comparing.rows import DEFAULT_ROWS, baseline_of, parse_row, row_name, runs_live
 from ..comparing.settings import TableSettings
 from ..core.errors import UsageError
 from ..core.values import Costs, Measured
@@ -70,11 +70,11 @@ class ReportRequest(TableSettings):
     @property
     def rows(self) -> tuple[str, ...]:
         """The rows to compare; the baseline is one of them."""
-        rows = self.policies or default_rows()
+        rows = tuple(map(row_name, self.policies)) or default_rows()
         try:
             baseline_of(rows, self.baseline)
         except UsageError:
-            return (*rows, str(self.baseline))
+            return (*rows, row_name(str(self.baseline)))
         return rows
 
     @property
@@ -91,12 +91,9 @@ def price_name(costs: Costs | None) -> str:
 
 
 def default_rows() -> tuple[str, ...]:
-    """The rows of a report by default: those of the paper, and all policies without parameters.
-
-    The default policy has its own name there.
-    """
-    rows = [name for name in DEFAULT_ROWS if name != "default"]
-    return (*rows, *(name for name in POLICIES if name not in rows and _ready(name)))
+    """The rows of a report by default: those of the paper, and all policies without parameters."""
+    others = [name for name in POLICIES if name not in DEFAULT_ROWS and _ready(name)]
+    return (*DEFAULT_ROWS, *others)
 
 
 def _ready(name: str) -> bool:

@@ -40,6 +40,7 @@ HUES_LIGHT = (
     "#c0232c",
     "#6a717d",
     "#5f7a00",
+    "#1a1d23",
 )
 HUES_DARK = (
     "#62b0f5",
@@ -51,6 +52,7 @@ HUES_DARK = (
     "#ff8078",
     "#98a1b0",
     "#b9d552",
+    "#eceff4",
 )
 RAMP_LIGHT = ("#3f9d55", "#2f9474", "#268987", "#2f6f8e", "#3d5290", "#47307d", "#440154")
 RAMP_DARK = ("#7478e0", "#4a86cf", "#36a3b5", "#2fbb94", "#63cc6a", "#a6da3d", "#fde725")
@@ -83,13 +85,19 @@ class Style:
 
 
 _QUIET = 7
+# Every policy has a colour of its own. Baselines, which know labels, are black or grey.
 _KNOWN = {
-    "adaptive": Style(0, 0, 0),
-    "hindsight": Style(1, 1, 2),
+    "varied": Style(0, 0, 0),
+    "learning": Style(3, 0, 4),
+    "adaptive": Style(1, 0, 3),
+    "adaptive-all": Style(5, 3, 1),
     "verify-all": Style(2, 2, 1),
-    "uniform-matched": Style(3, 0, 3),
+    "balanced": Style(6, 1, 2),
+    "alternate": Style(8, 4, 0),
+    "hedged": Style(4, 1, 3),
+    "hindsight": Style(9, 1, 2),
+    "uniform-matched": Style(_QUIET, 4, 3),
     "best uniform pair": Style(3, 0, 0),
-    "adaptive-all": Style(0, 3, 1),
     "least-spent": Style(0, 0, 0),
     "in-order": Style(2, 2, 1),
     "oracle": Style(_QUIET, 3, 3),
@@ -103,13 +111,16 @@ _KNOWN = {
     "the matched pair fails": Style(6, 0, 0),
 }
 _DIFFICULTY = re.compile(r"difficulty-\d+")
-_FREE = (6, 5, 8, 4, 3)  # hues for other names
+_FREE = (6, 5, 8, 4, 3)  # hues for other names, if no known name of the report has them
 
 
 def styles(names: Iterable[str]) -> dict[str, Style]:
     """A style for each name. Known names have the same style in every report."""
     found: dict[str, Style] = {}
     groups = others = 0
+    names = list(names)
+    taken = {_KNOWN[name].hue for name in names if name in _KNOWN}
+    free = [hue for hue in _FREE if hue not in taken] or list(_FREE)
     for name in dict.fromkeys((*names, *_KNOWN)):
         if name in _KNOWN:
             found[name] = _KNOWN[name]
@@ -117,8 +128,8 @@ def styles(names: Iterable[str]) -> dict[str, Style]:
             found[name] = Style(_QUIET, groups % len(DASHES), groups % len(SHAPES))
             groups += 1
         else:
-            place = others % len(_FREE)
-            found[name] = Style(_FREE[place], others % len(DASHES), (others + 1) % len(SHAPES))
+            place = others % len(free)
+            found[name] = Style(free[place], others % len(DASHES), (others + 1) % len(SHAPES))
             others += 1
     return found
 

@@ -78,7 +78,7 @@ def test_the_page_refers_to_nothing_outside(report: Report) -> None:
 
 
 def test_every_name_on_a_page_has_a_meaning(report: Report) -> None:
-    assert all(meaning(name) for name in (*default_rows(), *POLICIES, "fixed(64, 4)", "default"))
+    assert all(meaning(name) for name in (*default_rows(), *POLICIES, "fixed(64, 4)"))
     assert meaning("nonsense(") == ""
     text = page(report)
     assert "<dt>costs 1,3</dt><dd>1 to generate (and score) a candidate, 3 to verify one" in text

@@ -320,6 +320,29 @@ def test_a_phone_needs_no_sideways_scrolling(fresh: Visit) -> None:
     fresh.page.set_viewport_size({"width": 1280, "height": 900})
 
 
+def test_on_a_phone_all_figures_but_the_first_of_each_part_are_folded(
+    visit: Callable[..., Visit], report: Report
+) -> None:
+    here = visit(page_of(report), width=390)
+    height = "document.documentElement.scrollHeight"
+    unfold = "document.querySelectorAll('.folded').forEach((it) => it.classList.remove('folded'))"
+    cards = here.page.locator(".part .card")
+    folded = here.page.locator(".part .card.folded")
+    assert folded.count() == cards.count() - here.page.locator(".part:has(.card)").count()
+    figure = here.page.locator("#budget_curve")
+    assert not figure.locator(".figure").is_visible()
+    figure.locator("h3 button").click()
+    box = figure.locator(".figure").bounding_box()
+    assert box is not None
+    assert 240 < box["width"] <= 390
+    here.page.evaluate("location.hash = '#calibration'")
+    here.page.locator("#calibration .figure").wait_for()
+    short = here.page.evaluate(height)
+    here.page.evaluate(unfold)
+    assert short < 0.6 * here.page.evaluate(height)
+    assert here.complaints == []
+
+
 def logged(name: str, passed: list[int], scores: list[float]) -> LoggedProblem:
     return LoggedProblem(name, np.array(scores, dtype=float), np.array(passed, dtype=bool))
 

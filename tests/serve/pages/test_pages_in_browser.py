@@ -201,3 +201,29 @@ def test_the_link_back_leads_to_no_other_server(fresh: Visit, shown: Dashboard) 
         fresh.page.goto(f"{shown.url}searches/{search}", referer=referrer or elsewhere)
         fresh.page.wait_for_selector("html.ready")
         assert fresh.page.locator(".back a").get_attribute("href") == back
+
+
+def test_before_data_arrives_the_page_says_what_it_waits_for(
+    browser: Browser, shown: Dashboard
+) -> None:
+    page = browser.new_context().new_page()
+    page.route("**/api/**", lambda route: None)  # no request is answered
+    page.goto(shown.url)
+    names = page.locator(".tile h2").all_inner_texts()
+    assert names == ["Running", "Solved", "Spent", "Left", "Pass rate", "Saved"]
+    assert "Reading the ledger" in page.locator("#list").inner_text()
+    page.context.close()
+
+
+def test_a_list_of_candidates_has_no_scroll_of_its_own(fresh: Visit) -> None:
+    fresh.page.locator("tbody th a").first.click()
+    fresh.page.wait_for_selector("#beside .pane")
+    for place in (".column .rows", ".timeline"):
+        inside = fresh.page.locator(place).evaluate("it => it.scrollHeight - it.clientHeight")
+        assert inside <= 1, place
+
+
+def test_the_sign_in_page_says_where_a_key_comes_from(fresh: Visit, shown: Dashboard) -> None:
+    fresh.page.goto(f"{shown.url}sign-in")
+    said = fresh.page.locator("#sign-in").inner_text()
+    assert all(word in said for word in ("--clients", "GRV_REVIEWERS", "terminal"))

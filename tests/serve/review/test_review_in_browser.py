@@ -117,7 +117,8 @@ def test_a_verdict_exists_once_though_the_server_is_killed_after_the_click(
         with dashboard(ledger, "--review", env=REVIEWERS, port=port):
             expect(ann.page.locator("h1").last).to_have_text("Nothing to review")
             ann.page.locator("summary", has_text="Your last 1 verdict").click()
-            assert before in ann.text(".recent")
+            assert "one candidate 0" in ann.text(".recent")
+            assert ann.page.locator(".recent [title]").get_attribute("title") == before
             ann.close()
     (found,) = verdicts(ledger)
     assert (found.reviewer, found.note, found.verdict.value) == (

@@ -28,14 +28,14 @@ from ...policies import Adaptive
 from ...replay.kernels.dispatch import trials
 from ...replay.orders import batches
 from ...text import aligned
-from ..rows import PolicyRow, learning_of, parse_row
+from ..rows import DEFAULT_ROW, PolicyRow, learning_of, parse_row, row_name
 from ..settings import SimulationSize
 from ..significance import Resampled
 from .streams import MOST, CandidateLaw, CandidateStream, Population, StreamResult, draw
 
 FORMAT = 1
 DEFAULT_POLICIES = (
-    "default",
+    DEFAULT_ROW,
     "balanced",
     "alternate",
     "hedged",
@@ -176,7 +176,7 @@ def simulate(
         plan: how much is drawn, and from which seed.
         progress: called with the number of problems done and the total.
     """
-    rows = {text.strip(): _policy_row(text) for text in policies}
+    rows = {row_name(text): _policy_row(text) for text in policies}
     prices = (costs,) if isinstance(costs, Costs) else tuple(costs)
     if not (rows and prices and populations):
         raise UsageError("a simulation needs a population, a policy and a price list")

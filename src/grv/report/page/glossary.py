@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterable
 
 from ...core.errors import UsageError
-from ...policies import DEFAULT, POLICIES, spec, summary
+from ...policies import POLICIES, spec, summary
 
-_DEFAULT = next(name for name, kind in POLICIES.items() if type(DEFAULT) is kind)
 _BASELINES = {
     "hindsight": "Knows all verdicts: the cheapest pair for each trial. A baseline, not a policy.",
     "adaptive-all": "adaptive, paying for whole steps, as the published experiments do.",
     "uniform-matched": "One pair for all problems: the best that costs no more than adaptive.",
-    "default": f"What grv solve uses: {_DEFAULT}.",
 }
 _DIFFICULTY = re.compile(r"difficulty-\d+")
 _NOTIONS = (

@@ -6,30 +6,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...comparing.compare import LARGEST_TABLE
+from ...comparing.rows import DEFAULT_ROW, REFERENCE
 from ...core.limits import Limits
 from ...core.values import Costs
 from ...replay.hindsight import least_checks_of, paid_checks_of
 from ...replay.orders import OrderBatch
 from ...theory.uniform import PairTable
 from .. import columns as c
+from ..dataset import HINDSIGHT, IN_ORDER
 from ..drawing import COST_AXIS, Axis, Drawing, Layer
 from ..part import Dataset, Part, RowCollector, TableSchema, price_name
 from ..table import significant
 
 _MOST_STEPS = 150
 _BEST_PAIR = "best uniform pair"
+# Marks of all default rows would hide each other.
+_MARKED = (HINDSIGHT, DEFAULT_ROW, REFERENCE, IN_ORDER)
 
 BUDGET_CURVE = TableSchema(
     name="budget_curve",
     title="Solved rate against budget",
     caption="The curve shows the best single pair within each mean cost, chosen with knowledge of"
-    " the verdicts. The marks show the policies at their mean costs.",
+    " the verdicts. The marks show the main policies at their mean costs; the numbers include the others.",
     alt="A rising step curve of the share solved against cost, with a mark for each policy.",
     columns=(
         c.LOG,
         c.COSTS,
         c.text("series", "series", f"`{_BEST_PAIR}`, or the name of a policy"),
-        c.text("kind", "kind", "`curve`: a step that holds up to the next one; or `mark`"),
+        c.text("kind", "kind", "`curve`: a step that holds up to the next one; `mark`; or `row`, which is not drawn"),
         c.COST,
         c.SOLVED,
         c.PAIR_M,
@@ -51,7 +55,8 @@ BUDGET_CURVE = TableSchema(
 def add_log(rows: RowCollector, dataset: Dataset) -> None:
     """The marks of the policies, then the steps of the curve."""
     for row in dataset.main.rows:
-        head = (dataset.name, price_name(row.costs), row.policy, "mark")
+        is_marked = bool(dataset.request.policies) or row.policy in _MARKED
+        head = (dataset.name, price_name(row.costs), row.policy, "mark" if is_marked else "row")
         rows.add(BUDGET_CURVE, *head, row.cost, row.solved, row.m, row.k)
     size = max(len(problem) for problem in dataset.problems)
     if size > LARGEST_TABLE:

@@ -60,8 +60,9 @@ BY_LOG = TableSchema(
 
 
 def add_comparison(rows: RowCollector, name: str, comparison: Comparison) -> None:
-    """One row per policy and price list, in each of the three tables."""
-    for row in comparison.rows:
+    """One row per policy and price list, in each of the three tables; the cheapest first."""
+    prices = list(dict.fromkeys(row.prices for row in comparison.rows))
+    for row in sorted(comparison.rows, key=lambda row: (prices.index(row.prices), row.cost)):
         costs = price_name(row.costs)
         ratio = (row.ratio, row.low, row.high)
         means = (row.generated, row.verified, row.cost)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -147,6 +147,12 @@ class Queue:
             return None
         text = view.made[id.candidate].text
         return ReviewItem(id, view.started.problem, view.prompt, text, check_of(view))
+
+    def problems(self, searches: Iterable[str]) -> dict[str, str]:
+        """The name of the problem of each search."""
+        entries = self._store.entries_of([*dict.fromkeys(searches)], "started")
+        found = {search: last_start(some) for search, some in entries.items()}
+        return {search: each.problem for search, each in found.items() if each is not None}
 
     def _rates(self) -> PassRates:
         """The newest verdicts of people, with the scores of their candidates."""

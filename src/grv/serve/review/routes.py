@@ -177,8 +177,14 @@ class Review:
             if entry.reviewer == reviewer
         }
         newest = [*found.items()][: -_RECENT - 1 : -1]
+        problems = self._desk.queue.problems(id.search for id, _ in newest)
         return [
-            {"item": str(id), "verdict": entry.verdict.value, "note": entry.note}
+            {
+                "item": str(id),
+                "problem": problems.get(id.search, ""),
+                "verdict": entry.verdict.value,
+                "note": entry.note,
+            }
             for id, entry in newest
         ]
 

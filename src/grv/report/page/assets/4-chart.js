@@ -30,7 +30,7 @@ function layersOf(spec, table, rows) {
 function valuesAlong(direction, spec, table, rows) {
   const values = [];
   for (const { layer, rows: own } of layersOf(spec, table, rows)) {
-    if (["iso", "band"].includes(layer.mark) || layer.table) continue; // bands may exceed the picture
+    if (layer.mark === "iso" || layer.table) continue;
     const ends = [layer[direction], layer[`${direction}2`]];
     if (layer.mark === "shade") ends.splice(0, 2, direction === "x" ? layer.x : undefined);
     for (const end of ends) {
@@ -42,6 +42,17 @@ function valuesAlong(direction, spec, table, rows) {
   return values.filter((value) => value !== null && Number.isFinite(value));
 }
 
+/** Values, but none that would make an axis more than three times as long as what is drawn: a wide band. */
+function withinReach(values, drawn, axis) {
+  const isLog = axis.scale === "log";
+  const [bend, back] = isLog ? [Math.log, Math.exp] : [(value) => value, (value) => value];
+  const bent = drawn.filter((value) => !isLog || value > 0).map(bend);
+  const [low, high] = [Math.min(...bent), Math.max(...bent)];
+  const reach = high - low || 1;
+  const [least, most] = [back(low - reach), back(high + reach)];
+  return values.filter((value) => !isLog || value > 0).map((value) => Math.min(most, Math.max(least, value)));
+}
+
 /** The range of an axis over all panels; null if there is nothing to draw. */
 function spanOf(direction, spec, table, rows) {
   const axis = spec[direction];
@@ -50,9 +61,9 @@ function spanOf(direction, spec, table, rows) {
     return names.length ? names : null;
   }
   const own = spec.layers.filter((layer) => layer.mark !== "rule" && layer.mark !== "iso");
-  const drawn = valuesAlong(direction, { ...spec, layers: own }, table, rows);
+  const drawn = valuesAlong(direction, { ...spec, layers: own.filter(({ mark }) => mark !== "band") }, table, rows);
   if (!drawn.length) return null;
-  const values = valuesAlong(direction, spec, table, rows);
+  const values = withinReach(valuesAlong(direction, spec, table, rows), drawn, axis);
   const ends = extent(values, axis, column(table, axis.column).kind);
   if (!ends) return null;
   const [low, high] = ends;

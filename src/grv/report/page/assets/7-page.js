@@ -147,6 +147,34 @@ function mountTheme() {
   name();
 }
 
+/** On a phone, all figures but the first of each part are folded; their titles open them. */
+function mountFolds() {
+  if (innerWidth > 640) return;
+  const open = (section, on) => {
+    section.classList.toggle("folded", !on);
+    section.querySelector("h3 button").setAttribute("aria-expanded", String(on));
+  };
+  for (const section of document.querySelectorAll(".part .card")) {
+    if (section === section.closest(".part").querySelector(".card")) continue;
+    const title = section.querySelector("h3");
+    const button = make("button", { type: "button", class: "fold" }, title.textContent);
+    title.replaceChildren(button);
+    open(section, false);
+    button.addEventListener("click", () => {
+      open(section, section.classList.contains("folded"));
+      redrawAll();
+    });
+  }
+  const jump = () => {
+    const section = location.hash && document.getElementById(location.hash.slice(1))?.closest(".folded");
+    if (!section) return;
+    open(section, true);
+    redrawAll();
+  };
+  addEventListener("hashchange", jump);
+  jump();
+}
+
 document.body.append(tip, spoken);
 mountTheme();
 mountFilters();
@@ -156,6 +184,7 @@ for (const section of document.querySelectorAll("[data-table]")) {
   if (drawings && section.querySelector(".chart")) mountChart(section, table, drawings);
   if (section.querySelector(".rows")) mountTable(section, table);
 }
+mountFolds();
 let width = innerWidth;
 addEventListener("resize", () => {
   if (innerWidth !== width) redrawAll();

@@ -183,4 +183,8 @@ export function badge(waiting) {
 /** How a text is set: prose, unless it has indented lines or signs of code. */
 export const setting = (text) => (/^[ \t]+\S|```|[{};]\s*$|^def |^#include/m.test(text) ? "text" : "text prose");
 
-export const ready = () => document.documentElement.classList.add("ready");
+/** The page shows its data, or says why not. */
+export function ready() {
+  document.querySelectorAll(".reading").forEach((each) => each.remove());
+  document.documentElement.classList.add("ready");
+}

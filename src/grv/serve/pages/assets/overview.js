@@ -81,6 +81,7 @@ const MEANINGS = [
 
 function showOverview(data) {
   current = data;
+  place("tiles").removeAttribute("aria-busy");
   place("tiles").replaceChildren(...tiles(data));
   showCharts(data);
   badge(data.waiting);

@@ -147,7 +147,7 @@ async function recent() {
   const list = state.recent.map((each) => {
     const again = make("button", { type: "button", class: "quiet" }, "Correct");
     again.addEventListener("click", () => alone(() => open(each.item)));
-    return make("li", {}, pill(each.verdict), ` ${each.item} `, each.note ? make("span", { class: "caption" }, each.note) : null, " ", again);
+    return make("li", {}, pill(each.verdict), " ", make("span", { title: each.item }, each.problem || each.item), ` candidate ${each.item.split(":").at(-1)} `, each.note ? make("span", { class: "caption" }, each.note) : null, " ", again);
   });
   place("recent")?.replaceChildren(...(list.length ? [make("details", { class: "recent" }, make("summary", {}, `Your last ${counted(list.length, "verdict")}`), make("ul", {}, list))] : []));
   if (!current) badge(state.waiting);

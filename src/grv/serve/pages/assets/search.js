@@ -4,9 +4,10 @@ import { amount, ask, counted, follow, keys, lasting, make, mountBar, number, pi
 import { brief, diff, isDiff, log } from "./diff.js";
 
 const id = decodeURIComponent(location.pathname.split("/")[2] ?? "");
-const SHOWN_AT_FIRST = 60; // candidates in the list
+const SHOWN_AT_FIRST = 30; // candidates in the list, and steps
 let data = null;
 let listed = SHOWN_AT_FIRST;
+let steps = SHOWN_AT_FIRST;
 const whole = new Map(); // whole texts that the reader asked for, by candidate
 
 const WORDS = {
@@ -57,7 +58,16 @@ const link = (candidate) => {
 function timeline() {
   const start = data.steps[0]?.at ?? data.started;
   const list = make("ol", { class: "timeline" });
-  for (const step of data.steps) {
+  const hidden = Math.max(0, data.steps.length - steps);
+  const ends = steps >> 1; // the first and the last steps are shown
+  const shown = hidden ? [...data.steps.slice(0, ends), null, ...data.steps.slice(ends - steps)] : data.steps;
+  for (const step of shown) {
+    if (step === null) {
+      const more = make("button", { type: "button" }, `Show ${number(hidden)} more ${hidden === 1 ? "step" : "steps"}`);
+      more.addEventListener("click", () => { steps = Infinity; show(); });
+      list.append(make("li", { class: "gap" }, more));
+      continue;
+    }
     const few = step.ids.slice(0, 12);
     const ids = few.flatMap((each, at) => {
       const verdict = step.verdicts?.[each];
@@ -116,7 +126,7 @@ function firstDistinct() {
   }
   return (text) => {
     if (isDiff(text)) return brief(text).slice(0, 200);
-    const there = text.split("\n").filter((line) => line.trim());
+    const there = text.split("\n").filter((line) => line.trim() && !/^\s*(```|~~~)/.test(line)); // not the fence of a block
     return (there.find((line) => counts.get(line) < data.candidates.length) ?? there[0] ?? "").trim().slice(0, 200);
   };
 }
@@ -153,7 +163,7 @@ function candidateList() {
     more.addEventListener("click", () => { listed += 200; show(); });
     parts.push(more);
   }
-  if (data.left_out) parts.push(make("p", { class: "caption" }, `${counted(data.left_out, "candidate")} more: grv runs show`));
+  if (data.left_out) parts.push(make("p", { class: "caption" }, `The ${number(data.left_out)} others of ${counted(data.generated, "candidate")}: grv runs show`));
   return parts;
 }
 
@@ -232,7 +242,6 @@ function notes() {
 function show() {
   document.title = `grv: ${data.problem || id}`;
   const open = new Set([...document.querySelectorAll("#search details[open] > summary")].map((each) => each.textContent));
-  const scrolled = document.querySelector("#search .rows")?.scrollTop ?? 0;
   place("search").replaceChildren(
     make("p", { class: "back" }, make("a", { href: document.referrer.startsWith(`${location.origin}/`) ? document.referrer : "/" }, "All searches")),
     make("div", { class: "title" }, make("h1", {}, data.problem || id), pill(data.status)),
@@ -240,15 +249,13 @@ function show() {
     ...notes(), facts(),
     make("div", { class: "columns" },
       make("div", { class: "column" }, problem(), make("section", { class: "card" }, make("h2", {}, "Steps"), timeline())),
-      make("div", { class: "column" }, make("section", { class: "card" }, make("h2", {}, counted(data.candidates.length + data.left_out, "candidate")), candidateList()))),
+      make("div", { class: "column" }, make("section", { class: "card" }, make("h2", {}, "Candidates, best score first"), candidateList()))),
     make("h2", { class: "beside-title" }, "Side by side"),
     make("div", { id: "beside", class: "beside" }));
   showBeside();
   for (const each of document.querySelectorAll("#search details > summary")) {
     if (open.has(each.textContent)) each.parentElement.open = true;
   }
-  const rows = document.querySelector("#search .rows");
-  if (rows) rows.scrollTop = scrolled;
 }
 
 async function refresh(changed) {
