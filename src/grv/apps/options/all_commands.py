@@ -53,6 +53,9 @@ COMMANDS: Mapping[str, Command] = {
     "doctor": Command("doctor:doctor", "Try the sandbox: attacks must fail."),
 }
 
+# Those that search, and so have spans.
+TRACED = frozenset({"attempt", "collect", "mcp", "serve", "solve"})
+
 # How `grv --help` lists them.
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Start here": ("demo", "solve", "compare", "doctor"),
