@@ -108,7 +108,7 @@ def compared(seconds: float, requests: int, turns: int) -> dict[str, Any]:
 def main() -> None:
     quick = "--quick" in sys.argv
     requests = 256 if quick else 2048
-    turns = 2 if quick else 5
+    turns = 2 if quick else 3
     figures = {"off_ns": round(alone("off")), "loopback": compared(0, requests, turns)}
     print(json.dumps(figures, indent=1))
 

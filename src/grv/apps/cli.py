@@ -116,9 +116,12 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return 0
         command = typer.main.get_command(application(wanted))
         # `command.main` would handle Ctrl-C and a closed pipe differently.
-        with _warnings_in_one_line(), command.make_context("grv", words) as context:
-            with _traced(wanted):
-                command.invoke(context)
+        with (
+            _warnings_in_one_line(),
+            _traced(wanted),
+            command.make_context("grv", words) as context,
+        ):
+            command.invoke(context)
         sys.stdout.flush()
         return 0
     except typer.Exit as end:

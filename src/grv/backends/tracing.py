@@ -13,17 +13,19 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..core.values import Verdict
 from .protocols import Draft, Finding, Problem, Score
-from .protocols import Usage as Usage
 
 if TYPE_CHECKING:
+    from contextvars import Token
+
     from opentelemetry.context import Context
     from opentelemetry.trace import Span, Tracer
 
@@ -66,6 +68,8 @@ class TracedCall:
 class Told:
     """Takes what a span says at its end. This one records nothing."""
 
+    __slots__ = ()
+
     def results(self, results: Any) -> None:
         """Add what a call returned."""
 
@@ -77,6 +81,11 @@ class Told:
 
 
 _NOTHING = nullcontext(Told())
+_OPERATIONS = {True: "chat", False: "text_completion"}
+# kinds of spans
+CLIENT = "CLIENT"
+SERVER = "SERVER"
+INTERNAL = "INTERNAL"
 
 
 def tracer() -> Tracer | None:
@@ -106,35 +115,30 @@ def searching(problem: Problem, search: str) -> AbstractContextManager[Told]:
     }
     if _texts_wanted():  # the id of a problem may be its prompt
         attributes["grv.problem.id"] = _text(problem.id)
-    return _span(found, f"invoke_workflow {_NAME}", attributes)
+    return _Span(found, f"invoke_workflow {_NAME}", attributes)
 
 
 def calling(made: object, backend: object) -> AbstractContextManager[Told]:
-    """The span of a call with its retries; `made` has the property `traced` if it is to have one."""
+    """The span of a call with its retries, if `made` has the property `traced`."""
     found = tracer()
     if found is None:
         return _NOTHING
     call: TracedCall | None = getattr(made, "traced", None)
     if call is None:
         return _NOTHING
-    attributes: dict[str, Any] = {"grv.call": call.kind, "grv.candidates": list(call.candidates)}
-    if call.kind == "generate":
-        operation = {True: "chat", False: "text_completion"}.get(
-            getattr(backend, "chat", None), "generate_content"
-        )
-        name = f"{operation} {call.model}".strip()
-        attributes["gen_ai.operation.name"] = operation
-        attributes["gen_ai.provider.name"] = call.provider or "_OTHER"
-        attributes["gen_ai.request.choice.count"] = len(call.candidates)
-        if call.model:
-            attributes["gen_ai.request.model"] = call.model
-        if call.url:
-            attributes |= _server(call.url)
-        if _texts_wanted():
-            attributes["gen_ai.input.messages"] = _messages("user", [call.problem.prompt])
-        return _span(found, name, attributes, call, kind=_CLIENT)
-    what = _evaluation(call, backend)
-    return _span(found, f"{call.kind} {what}", attributes, call, evaluation=what)
+    if call.kind != "generate":
+        what = _evaluation(call, backend)
+        return _Span(found, f"{call.kind} {what}", {}, call, evaluation=what)
+    operation = _OPERATIONS.get(getattr(backend, "chat", None), "generate_content")
+    attributes = {
+        "gen_ai.operation.name": operation,
+        "gen_ai.provider.name": call.provider or "_OTHER",
+        "gen_ai.request.choice.count": len(call.candidates),
+        **_model(call.model, call.url),
+    }
+    if _texts_wanted():
+        attributes["gen_ai.input.messages"] = _messages("user", [call.problem.prompt])
+    return _Span(found, f"{operation} {call.model}".strip(), attributes, call, kind=CLIENT)
 
 
 def answering(scope: Mapping[str, Any]) -> AbstractContextManager[Told]:
@@ -149,120 +153,127 @@ def answering(scope: Mapping[str, Any]) -> AbstractContextManager[Told]:
     parent = TraceContextTextMapPropagator().extract(carrier)
     method = scope["method"][:16]
     attributes = {"http.request.method": method}
-    return _span(found, method, attributes, kind=_SERVER, parent=parent)
+    return _Span(found, method, attributes, kind=SERVER, parent=parent)
 
 
 def headers() -> dict[str, str] | None:
     """What a request to another server says about the span that it belongs to."""
     if tracer() is None:
         return None
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-
-    carrier: dict[str, str] = {}
-    TraceContextTextMapPropagator().inject(carrier)
-    return {_PARENT: carrier[_PARENT]} if _PARENT in carrier else None
-
-
-_CLIENT = "CLIENT"
-_SERVER = "SERVER"
-_INTERNAL = "INTERNAL"
+    context = sys.modules["opentelemetry.trace"].get_current_span().get_span_context()
+    if not context.is_valid:
+        return None
+    ids = f"{context.trace_id:032x}-{context.span_id:016x}"
+    return {_PARENT: f"00-{ids}-{context.trace_flags:02x}"}
 
 
-@contextmanager
-def _span(
-    tracer: Tracer,
-    name: str,
-    attributes: Mapping[str, Any],
-    call: TracedCall | None = None,
-    *,
-    kind: str = _INTERNAL,
-    parent: Context | None = None,
-    evaluation: str = "",
-) -> Iterator[Told]:
-    """The current span. An error leaves its class in it, never its message."""
-    from opentelemetry.trace import SpanKind, Status, StatusCode
+class _Span(Told):
+    """The current span of a context. An error leaves its class in it, never its message.
 
-    with tracer.start_as_current_span(
-        name,
-        parent,
-        SpanKind[kind],
-        attributes,
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as span:
-        try:
-            yield _Recorded(span, call, evaluation)
-        except BaseException as error:
-            span.set_attribute("error.type", type(error).__name__)
-            if isinstance(error, Exception):  # neither a cancelled call nor Ctrl-C is an error
-                span.set_status(Status(StatusCode.ERROR))
-            raise
-
-
-@dataclass(frozen=True, slots=True)
-class _Recorded(Told):
-    """Adds to a span.
-
-    Attributes:
-        span: the span.
+    Args:
+        tracer: starts it.
+        name: its name.
+        attributes: what it says at its start.
         call: the call, if it is one.
+        kind: a `SpanKind`, by name.
+        parent: the span of a client.
         evaluation: what gives scores or verdicts, if the call does.
     """
 
-    span: Span
-    call: TracedCall | None
-    evaluation: str
+    __slots__ = ("_call", "_evaluation", "_make", "_span", "_token")
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        name: str,
+        attributes: Mapping[str, Any],
+        call: TracedCall | None = None,
+        *,
+        kind: str = INTERNAL,
+        parent: Context | None = None,
+        evaluation: str = "",
+    ) -> None:
+        self._make = partial(_started, tracer, name, parent, kind, attributes)
+        self._call = call
+        self._evaluation = evaluation
+
+    def __enter__(self) -> Told:
+        self._span, self._token = self._make()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *about: object) -> None:
+        from opentelemetry.context import detach
+        from opentelemetry.trace import Status, StatusCode
+
+        if kind is not None:
+            self._span.set_attribute("error.type", kind.__name__)
+            if issubclass(kind, Exception):  # neither a cancelled call nor Ctrl-C is an error
+                self._span.set_status(Status(StatusCode.ERROR))
+        detach(self._token)
+        self._span.end()
 
     def attributes(self, attributes: Callable[[], Mapping[str, Any]]) -> None:
-        if self.span.is_recording():
+        if self._span.is_recording():
             self._add(attributes())
 
     def answered(self, scope: Mapping[str, Any], status: int) -> None:
         route = getattr(scope.get("route"), "path", None)
         if route is not None:
-            self.span.update_name(f"{scope['method'][:16]} {route}")
+            self._span.update_name(f"{scope['method'][:16]} {route}")
         about = {"http.route": route, "grv.search.id": scope["grv"].get("search")}
         self._add({**about, "http.response.status_code": status})
 
     def _add(self, attributes: Mapping[str, Any]) -> None:
-        self.span.set_attributes({n: each for n, each in attributes.items() if each is not None})
+        self._span.set_attributes({n: each for n, each in attributes.items() if each is not None})
 
     def results(self, results: Any) -> None:
-        call = self.call
-        if call is None or not self.span.is_recording():
+        call = self._call
+        if call is None or not self._span.is_recording():
             return
         every = [results] if isinstance(results, Finding) else list(results)
         usage = [each.usage for each in every]
-        self._add(
-            {
-                "gen_ai.usage.input_tokens": sum([each.prompt_tokens for each in usage]) or None,
-                "gen_ai.usage.output_tokens": sum([u.completion_tokens for u in usage]) or None,
-                "grv.cost": call.cost(every),
-                "grv.cost.dollars": call.dollars(every),
-            }
-        )
+        about = {
+            "grv.candidate": call.candidates[0],
+            "gen_ai.usage.input_tokens": sum([each.prompt_tokens for each in usage]) or None,
+            "gen_ai.usage.output_tokens": sum([each.completion_tokens for each in usage]) or None,
+            "grv.cost": call.cost(every) or None,  # nothing is said of what is free
+            "grv.cost.dollars": call.dollars(every) or None,
+        }
         match results:
             case Finding():
-                self.span.set_attribute("grv.verdict", results.verdict.value)
-                self._event(results.verdict.value, _LABELS.get(results.verdict), results.reason)
-            case _ if self.evaluation:
+                about["grv.verdict"] = results.verdict.value
+                number = _LABELS.get(results.verdict)
+                self._event(call.candidates[0], results.verdict.value, number, results.reason)
+            case _ if self._evaluation:
                 for id, score in zip(call.candidates, every, strict=False):
-                    self._event("", score.value, score.reason, id)
+                    self._event(id, None, score.value, score.reason)
             case _ if _texts_wanted():
                 texts = _messages("assistant", [draft.text for draft in every])
-                self.span.set_attribute("gen_ai.output.messages", texts)
+                about["gen_ai.output.messages"] = texts
+        self._add(about)
 
-    def _event(self, label: str, value: float | None, why: str, id: int | None = None) -> None:
+    def _event(self, id: int, label: str | None, value: float | None, why: str) -> None:
         """What was found about a candidate. Reasons may repeat texts of a model."""
         found = {
-            "gen_ai.evaluation.name": self.evaluation,
+            "gen_ai.evaluation.name": self._evaluation,
             "gen_ai.evaluation.score.value": value,
-            "gen_ai.evaluation.score.label": label or None,
+            "gen_ai.evaluation.score.label": label,
             "gen_ai.evaluation.explanation": _text(why) if why and _texts_wanted() else None,
             "grv.candidate": id,
         }
         known = {name: each for name, each in found.items() if each is not None}
-        self.span.add_event("gen_ai.evaluation.result", known)
+        self._span.add_event("gen_ai.evaluation.result", known)
+
+
+def _started(
+    tracer: Tracer, name: str, parent: Context | None, kind: str, attributes: Mapping[str, Any]
+) -> tuple[Span, Token[Context]]:
+    """A span that is the current one; and what ends that."""
+    from opentelemetry.context import attach
+    from opentelemetry.trace import SpanKind, set_span_in_context
+
+    span = tracer.start_span(name, parent, SpanKind[kind], attributes)
+    return span, attach(set_span_in_context(span))
 
 
 def _evaluation(call: TracedCall, backend: object) -> str:
@@ -271,14 +282,13 @@ def _evaluation(call: TracedCall, backend: object) -> str:
     return _text(kind)[:_LONGEST] if isinstance(kind, str) else type(backend).__name__
 
 
-def _server(url: str) -> dict[str, Any]:
-    """The host and the port of an address; nothing else of it."""
-    try:
+@lru_cache
+def _model(model: str, url: str) -> dict[str, Any]:
+    """The model, and the host and the port of its address; nothing else of that."""
+    known: dict[str, Any] = {"gen_ai.request.model": model or None}
+    with suppress(ValueError):
         parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return {}
-    known = {"server.address": parts.hostname, "server.port": port}
+        known |= {"server.address": parts.hostname, "server.port": parts.port}
     return {name: each for name, each in known.items() if each is not None}
 
 

@@ -34,7 +34,7 @@ _NAMED = re.compile(r"([\w.-]+)=(.*)", re.DOTALL)  # the value of an option for 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """The function as typer takes it, with one parameter per option."""
-    shape = _Shape.of(function)
+    shape = Shape.of(function)
     parameters = [
         _parameter(each, many=each.info.named in shape.known)
         for each in shape.known.values()
@@ -83,11 +83,16 @@ class Sections(typer.core.TyperCommand):
 
 def arguments_of(function: Callable[..., None], given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that a command calls its function with, for these flags."""
-    return _Shape.of(inspect.unwrap(function)).arguments(given)
+    return shape_of(function).arguments(given)
+
+
+def shape_of(function: Callable[..., None]) -> Shape:
+    """The parameters of a command."""
+    return Shape.of(inspect.unwrap(function))
 
 
 @dataclass(frozen=True)
-class _Shape:
+class Shape:
     """The parameters of a command: single options, families, and the family of runs."""
 
     name: str
@@ -97,7 +102,8 @@ class _Shape:
     runs: Mapping[str, type[Family]]
 
     @classmethod
-    def of(cls, function: Callable[..., None]) -> _Shape:
+    def of(cls, function: Callable[..., None]) -> Shape:
+        """Read them from the signature."""
         options: dict[str, Option] = {}
         single: dict[str, Option] = {}
         families: dict[str, type[Family]] = {}
