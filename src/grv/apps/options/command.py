@@ -66,19 +66,21 @@ class Sections(typer.core.TyperCommand):
     """A command whose help lists the options in sections."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, the essential options, those of no family, and each family."""
-        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in _FIRST}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                section = getattr(parameter, "rich_help_panel", None) or _OTHERS
-                sections.setdefault(section, []).append(record)
-        if not sections[_ESSENTIAL]:  # a list that is not divided needs no such word
-            del sections[_ESSENTIAL]
-        for name, rows in sections.items():
-            if rows:
-                with formatter.section(name):
-                    formatter.write_dl(rows)
+        """Write each section."""
+        for name, rows in sections_of(self, ctx).items():
+            with formatter.section(name):
+                formatter.write_dl(rows)
+
+
+def sections_of(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
+    """What the help lists: arguments, essential options, those of no family, and each family."""
+    sections: dict[str, list[tuple[str, str]]] = {name: [] for name in _FIRST}
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None:
+            section = getattr(parameter, "rich_help_panel", None) or _OTHERS
+            sections.setdefault(section, []).append(record)
+    return {name: rows for name, rows in sections.items() if rows}
 
 
 def arguments_of(function: Callable[..., None], given: Mapping[str, Any]) -> dict[str, Any]:
