@@ -112,6 +112,7 @@ check: install
 # The documentation. A link or an anchor that leads nowhere is an error.
 docs: install
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python tools/manual.py site/man
 	@echo "site/index.html is the documentation"
 
 bench: install

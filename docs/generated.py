@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,6 +24,7 @@ import rounds
 
 import grv
 from grv.apps import cli
+from grv.apps.options.schema import SCHEMAS, schema
 from grv.backends.generators import GENERATORS
 from grv.backends.generators.recipes import RECIPES, Recipe
 from grv.backends.scorers import SCORERS
@@ -221,10 +223,13 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Called by mkdocs when it has listed the files: add the pictures of the policies."""
+    """Called by mkdocs when it has listed the files: add pictures and schemas."""
     from mkdocs.structure.files import File
 
     for name in POLICIES:
         picture = rounds.picture(name)
         files.append(File.generated(config, f"guide/rounds/{name}.svg", content=picture))
+    for name in SCHEMAS:
+        content = json.dumps(schema(name), indent=1)
+        files.append(File.generated(config, f"schemas/{name}.schema.json", content=content))
     return files

@@ -20,7 +20,7 @@ from ..core.errors import GrvError, LedgerError
 from ..options import did_you_mean
 from ..own_code import blamed, raised
 from ..text import visible
-from .options.all_commands import COMMANDS, GROUPS
+from .options.all_commands import COMMANDS, GROUPS, TRACED
 from .options.command import Sections
 
 _VERSION = f"grv {__version__}"
@@ -116,7 +116,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
             return 0
         command = typer.main.get_command(application(wanted))
         # `command.main` would handle Ctrl-C and a closed pipe differently.
-        with _warnings_in_one_line(), command.make_context("grv", words) as context:
+        with (
+            _warnings_in_one_line(),
+            _traced(wanted),
+            command.make_context("grv", words) as context,
+        ):
             command.invoke(context)
         sys.stdout.flush()
         return 0
@@ -150,6 +154,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
             " (set GRV_DEBUG=1 for the traceback)",
             2,
         )
+
+
+def _traced(wanted: Sequence[str]) -> contextlib.AbstractContextManager[None]:
+    """Export the spans of a command that searches, if the environment says where they go."""
+    if "OTEL_TRACES_EXPORTER" not in os.environ or not TRACED.intersection(wanted):
+        return contextlib.nullcontext()
+    from .traces import exported
+
+    return exported()
 
 
 def end_without_memory(ended: threading.ExceptHookArgs) -> None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import socket
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -88,6 +90,12 @@ def demo(
         None, "What was paid for.", metavar="FILE", shown="in a new temporary folder"
     ),
     first: int = option(12, "Solve only the first N problems.", least=1, most=12),
+    serve: bool = option(
+        False,
+        "Serve the model to this machine instead, as OpenAI's interface, without a key.",
+        "--serve",
+    ),
+    port: int = option(8001, "The port of --serve.", least=1, most=65535),
 ) -> None:
     """Watch a small language model solve a dozen problems on this machine.
 
@@ -98,11 +106,18 @@ def demo(
     grv demo
     grv demo --first 3 --ledger demo.ledger
     grv demo --replay
+    grv demo --serve
     """
     from ..backends.problems.files import read_problems
 
+    if replay and serve:
+        raise UsageError("give --replay or --serve, not both")
     if replay:
         _show_replay()
+        return
+    if serve:
+        _check_installed()
+        _serve(port)
         return
     with resources.as_file(resources.files("grv") / "data" / "demo.jsonl") as path:
         problems = list(read_problems(str(path)))[:first]
@@ -119,6 +134,25 @@ def demo(
     if interrupted:
         say(f"To go on: {_command()} demo --ledger {place}")
         raise KeyboardInterrupt
+
+
+def _serve(port: int) -> None:
+    """Serve the model until Ctrl-C."""
+    from ..backends.generators import embedded
+
+    with socket.socket() as free:  # llama.cpp would only say that it failed
+        try:
+            free.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise UsageError(f"--port {port}: {error.strerror}; give another one") from error
+    server = embedded.serve(port=port)
+    address = f"{server.listening_address}/v1"
+    say(
+        f"{address} serves SmolLM2-135M to this machine. To ask it:",
+        f"  {_command()} solve problems.jsonl -o answers.jsonl --generator openai:smollm2"
+        f" --base-url {address} --budget 300",
+    )
+    threading.Event().wait()
 
 
 def _command() -> str:

@@ -13,12 +13,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import anyio
 
 from ..backends.protocols import Usage
+from ..backends.tracing import TracedCall
 from ..core.errors import BackendError, UsageError
 from ..core.values import Costs
 from ..ledger.entries import Call, Entry, Intended, Settled
@@ -324,6 +326,22 @@ class ReservedAttempts:
         self._is_free = not measured and not self.reserved
         self.held = 0.0
         self._caps = executor.reserves.caps.less(spare)
+
+    @property
+    def traced(self) -> TracedCall:
+        """What a span says about the call."""
+        executor = self._executor
+        pricing = executor.pricing
+        return TracedCall(
+            self.call,
+            executor.problem,
+            self.ids,
+            pricing.model,
+            pricing.server.provider,
+            pricing.server.url,
+            partial(executor.cost_of, self.call),
+            partial(executor.dollars_of, self.call),
+        )
 
     async def begin(self, *then: Entry) -> None:
         """Record an attempt and reserve its cost; OutOfBudget if a cap does not cover it.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 
 import anyio
 
+from ..backends import tracing
 from ..backends.http.quotas import SAID
 from ..core.errors import CALLS_AT_ONCE, BackendError, RunStopped
 from .complaints import Complaints
@@ -100,6 +101,17 @@ class Caller:
             BackendError: all attempts failed.
             RunStopped: no call can succeed. The calls in flight had some seconds to end.
         """
+        with tracing.calling(attempts, backend) as span:
+            result = await self._make(call, attempts, backend)
+            span.results(result)
+            return result
+
+    async def _make(
+        self,
+        call: Callable[[], Awaitable[_Result]],
+        attempts: Attempts | None,
+        backend: object,
+    ) -> _Result:
         tried = 0
         wait = None
         while True:

@@ -266,6 +266,20 @@ class Executor:
             return self.meter.cost("verify", found.usage)
         return self._listed(finding_of(found))
 
+    def cost_of(self, call: Call, results: Sequence[Draft | Score | Finding]) -> float | None:
+        """What the results of a call cost, in the unit of the search; None if that is unknown."""
+        if self.meter is not None:
+            return self.dollars_of(call, results)
+        if call == "verify":
+            return sum([self._listed(each) for each in results if isinstance(each, Finding)])
+        return self.reserves.of(call, len(results), measured=False)
+
+    def dollars_of(self, call: Call, results: Sequence[Draft | Score | Finding]) -> float | None:
+        """What the results of a call cost in dollars; None if that is unknown."""
+        dollars = [self.pricing.price(call, each.usage) for each in results]
+        known = [each for each in dollars if each is not None]
+        return sum(known) if len(known) == len(dollars) else None
+
     def _listed(self, finding: Finding) -> float:
         """What a verification costs by the price list."""
         if finding.shared:

@@ -10,6 +10,7 @@ from functools import cached_property
 import anyio
 import anyio.lowlevel
 
+from ..backends import tracing
 from ..backends.protocols import Problem
 from ..core.values import Reason, Stop
 from .batches import Batches
@@ -177,10 +178,16 @@ class LiveSearch:
 
     async def run(self, record: SearchRecord | None = None) -> Solution:
         """Search for a verified answer. Results in the ledger are reused, not paid for again."""
-        search = await self.open(record)
-        while (solution := await search.turn()) is None:
-            await self.give_way()
-        return solution
+        with self.traced() as span:
+            search = await self.open(record)
+            while (solution := await search.turn()) is None:
+                await self.give_way()
+            span.attributes(solution.traced)
+            return solution
+
+    def traced(self) -> AbstractContextManager[tracing.Told]:
+        """A span for what the search does in this context, if anybody records it."""
+        return tracing.searching(self.problem, self.id)
 
     def read(self, *, live: bool = True) -> SearchRecord:
         """The record of the search; if it is not `live`, it can only be read.

@@ -104,6 +104,19 @@ class Solution:
             return "verified"
         return "unverified" if self.wrong_probability is None else "judged"
 
+    def traced(self) -> dict[str, Any]:
+        """What the span of its search says at the end."""
+        dollars = [each.dollars for each in self.usage.values()]
+        return {
+            "grv.outcome": self.outcome,
+            "grv.verified": self.verified,
+            "grv.policy": self.policy or None,
+            "grv.generated": self.bill.generated,
+            "grv.verifications": self.bill.verified,
+            "grv.cost": self.bill.total,
+            "grv.cost.dollars": None if None in dollars else sum(map(float, filter(None, dollars))),
+        }
+
     @property
     def answer_program(self) -> str | None:
         """The program that passed. The verdict is on this program, not on the text around it."""

@@ -351,7 +351,10 @@ class Turns:
         """
         search = self._search(self._open[place])
         try:
-            solution = await self._turn(place, search, is_last)
+            with search.traced() as span:
+                solution = await self._turn(place, search, is_last)
+                if solution is not None:
+                    span.attributes(solution.traced)
         except LedgerError as error:
             if error.entry is None:
                 raise

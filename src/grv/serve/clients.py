@@ -33,11 +33,11 @@ from ..options import did_you_mean
 from .errors import ApiError
 from .guesses import Guesses
 
-_RIGHTS = ("metrics", "dashboard", "review", "attempts")
-_FIELDS = ("key", "key_env", "budget", "profiles", *_RIGHTS)
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
-_HASH = re.compile(r"sha256:[0-9a-f]{64}")
-_SHORTEST_KEY = 16
+RIGHTS = ("metrics", "dashboard", "review", "attempts")
+FIELDS = ("key", "key_env", "budget", "profiles", *RIGHTS)
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
+HASH = re.compile(r"sha256:[0-9a-f]{64}")
+SHORTEST_KEY = 16
 # wrong keys of an address, and seconds until it has one more
 _WRONG = 100
 _MORE = 1.0
@@ -148,18 +148,18 @@ class Clients:
 
 
 def _client(place: str, name: str, given: Any, profiles: Sequence[str] | None) -> Client:
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise UsageError(f"{place}: a name has letters, digits and ._@- only, at most 64")
     if not isinstance(given, dict):
         raise UsageError(f"{place}: must be a table")
     table = {each.replace("-", "_"): value for each, value in given.items()}
     for each in table:
-        if each not in _FIELDS:
-            raise UsageError(f"{place}: unknown field {each}{did_you_mean(each, _FIELDS)}")
+        if each not in FIELDS:
+            raise UsageError(f"{place}: unknown field {each}{did_you_mean(each, FIELDS)}")
     budget = table.get("budget", math.inf)
     if "budget" in table and not (is_number(budget) and budget >= 0):
         raise UsageError(f"{place}: budget must be a number and not negative, not {shown(budget)}")
-    rights = {each: table.get(each, False) for each in _RIGHTS}
+    rights = {each: table.get(each, False) for each in RIGHTS}
     for each, right in rights.items():
         if not isinstance(right, bool):
             raise UsageError(f"{place}: {each} must be true or false")
@@ -172,7 +172,7 @@ def _digest(place: str, table: Mapping[str, Any]) -> bytes:
     match table:
         case {"key": _, "key_env": _}:
             raise UsageError(f"{place}: give key or key-env, not both")
-        case {"key": str(text)} if _HASH.fullmatch(text):
+        case {"key": str(text)} if HASH.fullmatch(text):
             return bytes.fromhex(text.removeprefix("sha256:"))
         case {"key": _}:
             raise UsageError(
@@ -181,9 +181,9 @@ def _digest(place: str, table: Mapping[str, Any]) -> bytes:
             )
         case {"key_env": str(variable)}:
             key = os.environ.get(variable, "")
-            if len(key) < _SHORTEST_KEY:
+            if len(key) < SHORTEST_KEY:
                 raise UsageError(
-                    f"{place}: the variable {variable} must have a key of at least {_SHORTEST_KEY}"
+                    f"{place}: the variable {variable} must have a key of at least {SHORTEST_KEY}"
                     " characters"
                 )
             return hash_of(key)

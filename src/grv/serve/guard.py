@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Router
 from starlette.types import Message, Receive, Scope, Send
 
+from ..backends import tracing
 from ..core.errors import GrvError
 from .clients import Client, Clients
 from .completions.dialect import as_json
@@ -61,6 +62,12 @@ class RequestGuard:
         """Answer a request; every error is JSON, and every request one event."""
         if scope["type"] != "http":
             return
+        with tracing.answering(scope) as span:
+            status = await self._answer(scope, receive, send)
+            span.answered(scope, status)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> int:
+        """Answer a request; the status."""
         started = time.monotonic()
         status = 0
         whole = not _has_body(scope)
@@ -97,6 +104,7 @@ class RequestGuard:
             route = getattr(scope.get("route"), "path", None)
             about = {"method": scope["method"][:16], "route": route, **scope["grv"]}
             self._events("request", **about, status=status, seconds=seconds)
+        return status
 
     async def _respond(
         self, error: ApiError, scope: Scope, receive: Receive, send: Send, *, close: bool = False

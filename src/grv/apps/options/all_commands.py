@@ -30,6 +30,7 @@ class Command:
 
 COMMANDS: Mapping[str, Command] = {
     "demo": Command("demo:demo", "Watch a small language model solve a dozen problems."),
+    "init": Command("init:init", "Write a first job file and two problems."),
     "solve": Command("solve:solve", "Find a verified answer to each problem, live."),
     "attempt": Command("attempt:attempt", "Have coding agents try a task until its tests pass."),
     "collect": Command("collect:collect", "Make a log of candidates, scores and verdicts, live."),
@@ -51,12 +52,18 @@ COMMANDS: Mapping[str, Command] = {
     "verify": Command("verify:verify", "Give every candidate of a file its verdict."),
     "calibrate": Command("calibrate:calibrate", "Measure how often a check errs."),
     "doctor": Command("doctor:doctor", "Try the sandbox: attacks must fail."),
+    "schema": Command("schema:schema", "Print the JSON Schema of job files and others."),
+    "completion": Command("completion:completion", "Print a script that completes commands."),
 }
+
+# Those that search, and so have spans.
+TRACED = frozenset({"attempt", "collect", "mcp", "serve", "solve"})
 
 # How `grv --help` lists them.
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Start here": ("demo", "solve", "compare", "doctor"),
+    "Start here": ("demo", "init", "solve", "compare", "doctor"),
     "Run": ("attempt", "serve", "mcp", "collect", "verify", "calibrate", "problems"),
     "Look": ("dashboard", "review", "runs", "report"),
     "Study": ("convert", "learn", "oracle", "simulate", "shells", "star", "theory"),
+    "Set up": ("schema", "completion"),
 }

@@ -34,7 +34,7 @@ _NAMED = re.compile(r"([\w.-]+)=(.*)", re.DOTALL)  # the value of an option for 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """The function as typer takes it, with one parameter per option."""
-    shape = _Shape.of(function)
+    shape = Shape.of(function)
     parameters = [
         _parameter(each, many=each.info.named in shape.known)
         for each in shape.known.values()
@@ -66,28 +66,35 @@ class Sections(typer.core.TyperCommand):
     """A command whose help lists the options in sections."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, the essential options, those of no family, and each family."""
-        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in _FIRST}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                section = getattr(parameter, "rich_help_panel", None) or _OTHERS
-                sections.setdefault(section, []).append(record)
-        if not sections[_ESSENTIAL]:  # a list that is not divided needs no such word
-            del sections[_ESSENTIAL]
-        for name, rows in sections.items():
-            if rows:
-                with formatter.section(name):
-                    formatter.write_dl(rows)
+        """Write each section."""
+        for name, rows in sections_of(self, ctx).items():
+            with formatter.section(name):
+                formatter.write_dl(rows)
+
+
+def sections_of(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
+    """What the help lists: arguments, essential options, those of no family, and each family."""
+    sections: dict[str, list[tuple[str, str]]] = {name: [] for name in _FIRST}
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is not None:
+            section = getattr(parameter, "rich_help_panel", None) or _OTHERS
+            sections.setdefault(section, []).append(record)
+    return {name: rows for name, rows in sections.items() if rows}
 
 
 def arguments_of(function: Callable[..., None], given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that a command calls its function with, for these flags."""
-    return _Shape.of(inspect.unwrap(function)).arguments(given)
+    return shape_of(function).arguments(given)
+
+
+def shape_of(function: Callable[..., None]) -> Shape:
+    """The parameters of a command."""
+    return Shape.of(inspect.unwrap(function))
 
 
 @dataclass(frozen=True)
-class _Shape:
+class Shape:
     """The parameters of a command: single options, families, and the family of runs."""
 
     name: str
@@ -97,7 +104,8 @@ class _Shape:
     runs: Mapping[str, type[Family]]
 
     @classmethod
-    def of(cls, function: Callable[..., None]) -> _Shape:
+    def of(cls, function: Callable[..., None]) -> Shape:
+        """Read them from the signature."""
         options: dict[str, Option] = {}
         single: dict[str, Option] = {}
         families: dict[str, type[Family]] = {}

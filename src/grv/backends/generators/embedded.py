@@ -220,8 +220,11 @@ def _loaded(parallel: int) -> Any:
     return serve(parallel, keys=[secrets.token_urlsafe()])
 
 
-def serve(parallel: int = PARALLEL, *, keys: Sequence[str] = ()) -> Any:
-    """A new server of llama.cpp, which listens on loopback, at its `listening_address`."""
+def serve(parallel: int = PARALLEL, *, keys: Sequence[str] = (), port: int = 0) -> Any:
+    """A new server of llama.cpp, which listens on loopback, at its `listening_address`.
+
+    Without a port it takes a free one.
+    """
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # otherwise it is very slow on busy cores
     try:
         import xllamacpp
@@ -236,6 +239,8 @@ def serve(parallel: int = PARALLEL, *, keys: Sequence[str] = ()) -> Any:
     parameters.verbosity = 0
     parameters.warmup = False
     parameters.api_keys = list(keys)
+    if port:
+        parameters.port = port
     parameters.endpoint_metrics = True
     server = xllamacpp.Server(parameters)
     # A server that is told to stop before its loop runs never stops. Only the running loop answers

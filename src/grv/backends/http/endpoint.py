@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import CALLS_AT_ONCE, BackendError, UsageError, installing
 from ...files import error_line
+from .. import tracing
 from .bodies import (
     ACCEPTED,
     LARGEST_CHOICE,
@@ -134,7 +135,9 @@ class Endpoint(Failures[_Error]):
         try:
             content = _JSON.encode(dict(body)).encode()
             with self._clients.client() as client:
-                async with client.stream("POST", self._address(path), content=content) as response:
+                async with client.stream(
+                    "POST", self._address(path), content=content, headers=tracing.headers()
+                ) as response:
                     SAID.set(quotas(response.headers, self.service.quotas))
                     await self._check_status(response)
                     async for piece in pieces(response, LARGEST_CHOICE * (choices + 1)):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import BackendError, UsageError, installing
 from ...files import error_line, parse_json
+from .. import tracing
 from .bodies import ACCEPTED, BodyTooLarge, OtherEncoding, whole
 from .client_pool import ClientPool
 from .faults import THIS_CALL, Cause, complaint, of_exception, of_response
@@ -86,7 +87,9 @@ class JsonClient(Failures[_Error]):
         try:
             content = json.dumps(body).encode()
             with self._clients.client() as client:
-                async with client.stream("POST", self.url, content=content) as response:
+                async with client.stream(
+                    "POST", self.url, content=content, headers=tracing.headers()
+                ) as response:
                     return _reply(response, await whole(response, _LARGEST), body)
         except (BodyTooLarge, OtherEncoding) as exc:
             raise self.failure(str(exc), problem_id) from exc

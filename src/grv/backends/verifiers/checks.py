@@ -46,6 +46,14 @@ if TYPE_CHECKING:
 _MOST_REPEATS = 100
 _LONGEST_NAME = 100  # of a file
 _TOLERANCES = ("tolerance", "absolute_tolerance")
+_LABELS = "labels"  # a field of the kinds that have a published harness
+
+# The fields of the kinds whose candidates are programs.
+_STDIN = ("tests", *_TOLERANCES, "prompt")
+_FUNCTION = ("entry_point", *_STDIN)
+_ASSERTS = ("entry_point", "test", "prompt", "in_place")
+_AROUND = ("prefix", "suffix", "stop")
+_RUN = ("language", "source", "build", "run", "tests", *_TOLERANCES, "checker", *_AROUND)
 
 
 # The version of the judge. Raise it when a candidate may get another verdict, key or refutation
@@ -315,7 +323,7 @@ def _limits(record: _Record, defaults: RunLimits) -> RunLimits:
 def _stdin(record: _Record, limits: RunLimits, problem: Problem) -> ProgramCheck:
     if "labels" in record.data:
         return _published(record, limits)
-    record.only("kind", "tests", *_TOLERANCES, "prompt", "limits", "repeat")
+    record.only("kind", *_STDIN, "limits", "repeat")
     tests = []
     for test in record.each("tests"):
         test.only("input", "output")
@@ -329,14 +337,10 @@ def _stdin(record: _Record, limits: RunLimits, problem: Problem) -> ProgramCheck
     )
 
 
-_AROUND = ("prefix", "suffix", "stop")
-_RUN_FIELDS = ("kind", "language", "source", "build", "run", "tests", *_TOLERANCES, "checker")
-
-
 def _run(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
     from .run import RunCheck, RunTest
 
-    record.only(*_RUN_FIELDS, *_AROUND, "limits", "repeat")
+    record.only("kind", *_RUN, "limits", "repeat")
     own = None
     if "run" in record.data:
         own = _own_commands(record)
@@ -413,7 +417,7 @@ def _checker(record: _Record) -> Checker | None:
 def _function(record: _Record, limits: RunLimits, problem: Problem) -> ProgramCheck:
     if "labels" in record.data:
         return _published(record, limits, record.name("entry_point"))
-    record.only("kind", "entry_point", "tests", *_TOLERANCES, "prompt", "limits", "repeat")
+    record.only("kind", *_FUNCTION, "limits", "repeat")
     tests = tuple(_function_test(test) for test in record.each("tests"))
     return FunctionCheck(
         record.name("entry_point"),
@@ -472,7 +476,7 @@ def _json(record: _Record, name: str, text: str) -> Any:
 
 
 def _asserts(record: _Record, limits: RunLimits, problem: Problem) -> AssertsCheck:
-    record.only("kind", "entry_point", "test", "prompt", "in_place", "limits", "repeat")
+    record.only("kind", *_ASSERTS, "limits", "repeat")
     test = record.text("test")
     if len(test) <= LARGEST:  # compiling stops all threads; a longer one is left to the sandbox
         _check_program(record, test)
@@ -497,6 +501,7 @@ class CheckKind:
 
     Attributes:
         parse: makes the check from its record.
+        fields: the fields of its record, without those of every kind.
         runs_programs: whether candidates are programs, which run in the sandbox.
         for_guests: whether a client of a server may give such a check. It must run no command, call
             no server and read no file.
@@ -508,6 +513,7 @@ class CheckKind:
     """
 
     parse: _Parser
+    fields: tuple[str, ...] = ()
     runs_programs: bool = False
     for_guests: bool = False
     not_for_guests: tuple[str, ...] = ()
@@ -516,11 +522,19 @@ class CheckKind:
 
 
 def program_check(
-    parse: _Parser, *, reads: tuple[str, ...] = (), not_for_guests: tuple[str, ...] = ()
+    parse: _Parser,
+    *fields: str,
+    reads: tuple[str, ...] = (),
+    not_for_guests: tuple[str, ...] = (),
 ) -> CheckKind:
     """A kind whose candidates are programs."""
     return CheckKind(
-        parse, runs_programs=True, for_guests=True, not_for_guests=not_for_guests, reads=reads
+        parse,
+        fields,
+        runs_programs=True,
+        for_guests=True,
+        not_for_guests=not_for_guests,
+        reads=reads,
     )
 
 
@@ -534,7 +548,7 @@ def text_check(module: str, name: str, *fields: str, **more: Any) -> CheckKind:
     def parse(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
         return _made(record, fields, module, name, problem)
 
-    return CheckKind(parse, **more)
+    return CheckKind(parse, fields, **more)
 
 
 def limited_check(module: str, name: str, *fields: str, **more: Any) -> CheckKind:
@@ -543,7 +557,7 @@ def limited_check(module: str, name: str, *fields: str, **more: Any) -> CheckKin
     def parse(record: _Record, limits: RunLimits, problem: Problem) -> Judging:
         return _made(record, fields, module, name, problem, limits)
 
-    return CheckKind(parse, **more)
+    return CheckKind(parse, fields, **more)
 
 
 def _made(
@@ -653,7 +667,9 @@ MEMBER_COST = "cost"
 # By name, in the order of the alphabet.
 KINDS: Mapping[str, CheckKind] = {
     "all": limited_check(".groups", "GroupCheck", "checks", for_guests=True, reads=()),
-    "asserts": program_check(_asserts, reads=("prompt",)),  # the program may begin with it
+    "asserts": program_check(
+        _asserts, *_ASSERTS, reads=("prompt",)
+    ),  # the program may begin with it
     "command": text_check(
         ".command",
         "CommandCheck",
@@ -665,7 +681,7 @@ KINDS: Mapping[str, CheckKind] = {
         outside=_runs_command,
     ),
     "first": limited_check(".groups", "GroupCheck", "checks", for_guests=True, reads=()),
-    "function": program_check(_function, not_for_guests=("labels",)),
+    "function": program_check(_function, *_FUNCTION, _LABELS, not_for_guests=(_LABELS,)),
     "gym": text_check(".gym", "GymCheck", "row", "passes"),
     "harbor": text_check(
         ".harbor",
@@ -683,7 +699,7 @@ KINDS: Mapping[str, CheckKind] = {
     "math": text_check(".math.check", "MathCheck", "answer", "match", for_guests=True, reads=()),
     "proof": limited_check(".proofs.check", "ProofCheck", *_PROOF, for_guests=True, reads=()),
     "repo": text_check(".repo.check", "RepoCheck", *_REPO, reads=(), outside=_reads_repository),
-    "run": program_check(_run, not_for_guests=("source", "build", "run")),
+    "run": program_check(_run, *_RUN, not_for_guests=("source", "build", "run")),
     "schema": limited_check(".schema", "SchemaCheck", *_SCHEMA, for_guests=True, reads=()),
     "sql": limited_check(
         ".sql.check",
@@ -693,7 +709,7 @@ KINDS: Mapping[str, CheckKind] = {
         not_for_guests=("databases",),
         reads=(),
     ),
-    "stdin": program_check(_stdin, not_for_guests=("labels",)),
+    "stdin": program_check(_stdin, *_STDIN, _LABELS, not_for_guests=(_LABELS,)),
     "text": limited_check(".text", "TextRules", *_TEXT, for_guests=True, reads=()),
 }
 

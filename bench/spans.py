@@ -1,0 +1,122 @@
+"""What spans cost: processor time per request of grv with and without them, in turns.
+
+    python bench/spans.py [--quick]
+
+grv asks a server on loopback that answers at once, with 64 requests in flight and a ledger on disk,
+as in `bench/live.py`; every eighth candidate is verified. With spans, the SDK sends them to a
+collector on loopback that throws them away. Each turn is a process of its own; its processor time
+is that of all threads, with the export.
+
+* `asked`: the seconds of an answer; 0 is the worst case, and no model answers so fast.
+* `off_ns`: what a call costs besides if nobody records spans.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import time
+import timeit
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import live
+
+_SINK = """
+import http.server
+class Sink(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(200)
+        self.send_header("content-length", "0")
+        self.end_headers()
+    def log_message(self, *given): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Sink)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+@contextmanager
+def collector() -> Iterator[str]:
+    call = [sys.executable, "-c", _SINK]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1/traces"
+        process.terminate()
+
+
+def turn(url: str, requests: int, sink: str | None) -> dict[str, float]:
+    """Milliseconds of processor time per request; and spans per request."""
+    from opentelemetry import trace
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    asyncio.run(live.grv(url, 64, live.IN_FLIGHT))
+    provider = TracerProvider()
+    if sink is not None:
+        provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(sink)))
+        trace.set_tracer_provider(provider)
+    started = time.process_time()
+    asyncio.run(live.grv(url, requests, live.IN_FLIGHT))
+    provider.shutdown()
+    return {"ms": 1000 * (time.process_time() - started) / requests}
+
+
+def off() -> float:
+    """Nanoseconds that the hooks of a call take if nobody records spans."""
+    from grv.backends import tracing
+
+    def hooks() -> None:
+        with tracing.calling(None, None) as span:
+            tracing.headers()
+            span.results(())
+
+    return 1e9 * min(timeit.repeat(hooks, number=100_000, repeat=5)) / 100_000
+
+
+def alone(what: str, *arguments: object) -> Any:
+    call = [sys.executable, __file__, "--one", what, *map(json.dumps, arguments)]
+    return json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def compared(seconds: float, requests: int, turns: int) -> dict[str, Any]:
+    with live.server(seconds) as url, collector() as sink:
+        pairs = [
+            (alone("turn", url, requests, None)["ms"], alone("turn", url, requests, sink)["ms"])
+            for _ in range(turns)
+        ]
+    ratios = [on / without for without, on in pairs]
+    return {
+        "asked": seconds,
+        "requests": requests,
+        "in_flight": live.IN_FLIGHT,
+        "off_ms": round(statistics.median(without for without, _ in pairs), 3),
+        "on_ms": round(statistics.median(on for _, on in pairs), 3),
+        "more": round(statistics.median(ratios) - 1, 3),
+        "each_turn": [round(each - 1, 3) for each in ratios],
+    }
+
+
+def main() -> None:
+    quick = "--quick" in sys.argv
+    requests = 256 if quick else 2048
+    turns = 2 if quick else 3
+    figures = {"off_ns": round(alone("off")), "loopback": compared(0, requests, turns)}
+    print(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).parent))
+    if "--one" in sys.argv:
+        _, _, name, *given = sys.argv
+        print(json.dumps(globals()[name](*map(json.loads, given))))
+    else:
+        main()

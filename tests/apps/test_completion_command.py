@@ -1,0 +1,76 @@
+"""`grv completion`: what real shells complete."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from grv.apps.completion import SHELLS, nodes
+from support.commands import here, refuses
+
+CASES = [
+    ("grv so", ["solve"]),
+    ("grv runs sh", ["show"]),
+    ("grv solve --total-b", ["--total-budget"]),
+    ("grv doctor --isolation st", ["strict"]),
+    ("grv serve job.toml --require b", ["best"]),
+    ("grv init ag", ["agent"]),
+    ("grv solve --out --bud", []),  # the value of --out
+]
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("completion")
+    every = nodes()
+    for name, made in SHELLS.items():
+        (folder / name).write_text(made(every) + "\n")
+    return folder
+
+
+def shell(*words: object) -> str:
+    ran = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return ran.stdout
+
+
+@pytest.mark.parametrize(("line", "wanted"), CASES)
+def test_bash_completes(scripts: Path, line: str, wanted: list[str]) -> None:
+    words = line.split(" ")
+    code = (
+        f"source {shlex.quote(str(scripts / 'bash'))}; COMP_WORDS=({shlex.join(words)});"
+        f' COMP_CWORD={len(words) - 1}; _grv; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    )
+    assert shell("bash", "--norc", "-c", code).split() == wanted
+
+
+def test_bash_has_the_function_at_the_command(scripts: Path) -> None:
+    code = f"source {shlex.quote(str(scripts / 'bash'))}; complete -p grv"
+    assert shell("bash", "--norc", "-c", code) == "complete -o default -F _grv grv\n"
+
+
+@pytest.mark.parametrize(("line", "wanted"), CASES[:6])
+def test_fish_completes(scripts: Path, line: str, wanted: list[str]) -> None:
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not installed")
+    code = f"source {shlex.quote(str(scripts / 'fish'))}; complete -C {shlex.quote(line)}"
+    found = [row.partition("\t")[0] for row in shell("fish", "-N", "-c", code).splitlines()]
+    assert found == wanted
+
+
+def test_zsh_reads_the_script(scripts: Path) -> None:
+    if shutil.which("zsh") is None:
+        pytest.skip("zsh is not installed")
+    shell("zsh", "-n", scripts / "zsh")
+
+
+def test_the_command_prints_the_script(scripts: Path) -> None:
+    assert here("completion", "bash").out == (scripts / "bash").read_text()
+
+
+def test_another_shell_is_refused_with_a_hint() -> None:
+    assert "did you mean fish" in refuses(["completion", "fisch"], "bash, zsh, fish")
