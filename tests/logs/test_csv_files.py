@@ -102,7 +102,7 @@ def test_a_file_of_scores_is_plain(
     read = read_plain(str(file))
 
     assert read is not None
-    assert not for_arrow == 0 or csv_files._by_arrow(file.read_bytes(), list("abcde"), ",", 12)
+    assert for_arrow != 0 or csv_files.by_arrow(file.read_bytes(), list("abcde"), ",", 12)
     assert described(*read) == outcome(read_any, file)
     assert [values.dtype.kind for values in read[0].values()] == ["O", "i", "O", "f", "f"]
 

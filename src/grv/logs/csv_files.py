@@ -92,7 +92,7 @@ def read_plain(path: str) -> tuple[Columns, Sequence[int]] | None:
         return None
     columns: Columns | None = None
     if len(content) >= _FOR_ARROW:
-        columns = _by_arrow(content, head, delimiter, rows)
+        columns = by_arrow(content, head, delimiter, rows)
     if columns is None:
         columns = _by_splitting(content, end + 1, head, delimiter)
     return None if columns is None else (columns, range(2, rows + 2))
@@ -184,7 +184,7 @@ def _parts(content: bytes, start: int) -> Iterator[bytes]:
         start = end
 
 
-def _by_arrow(content: bytes, head: Sequence[str], delimiter: str, rows: int) -> Columns | None:
+def by_arrow(content: bytes, head: Sequence[str], delimiter: str, rows: int) -> Columns | None:
     """The columns of a plain file; None without pyarrow, or if Arrow does not take the file."""
     try:
         import pyarrow as pa
