@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -14,12 +15,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from grv import files
 from grv.core.errors import LogError, UsageError
 from grv.core.values import Verdict
 from grv.files import is_number, json_lines, parse_json, read_bytes, read_toml, typed
 from support.commands import refuses
+from support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -40,6 +44,29 @@ def test_what_is_no_json_is_a_value_error_of_a_few_words(text: str | bytes, said
         parse_json(text)
     assert len(str(caught.value)) < 100
     assert "\n" not in str(caught.value)
+
+
+@settings(max_examples=examples(100))
+@given(
+    value=st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+        lambda inner: st.dictionaries(st.text(max_size=3), inner, max_size=3) | st.lists(inner),
+        max_leaves=6,
+    ),
+    before=st.sampled_from(["", " ", "\ufeff", "{", "x"]),
+    after=st.sampled_from(["", "\n", " ", "}", "{}", "\0"]),
+)
+def test_texts_are_parsed_as_the_standard_library_does(
+    value: object, before: str, after: str
+) -> None:
+    text = before + json.dumps(value) + after
+    try:
+        expected = repr(json.loads(text))
+    except json.JSONDecodeError as error:
+        with pytest.raises(ValueError, match=re.escape(error.msg)):
+            parse_json(text)
+    else:
+        assert repr(parse_json(text)) == expected
 
 
 def test_nesting_up_to_the_limit_is_read() -> None:
@@ -234,9 +261,9 @@ def test_a_number_is_finite_as_a_float() -> None:
     ids=["texts", "lists"],
 )
 def test_more_values_than_the_memory_should_hold_are_refused(text: str) -> None:
-    for given in (text, text.encode()):
+    for content in (text, text.encode()):
         with pytest.raises(ValueError, match="more than 5,000,000 values"):
-            parse_json(given)
+            parse_json(content)
 
 
 def test_a_long_text_with_many_commas_is_one_value() -> None:

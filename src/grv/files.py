@@ -66,7 +66,7 @@ def parse_json(text: str | bytes, *, finite: bool = False, deepest: int = DEEPES
     if len(text) > MOST_VALUES:  # a value takes at least a character
         _check_values(text)
     try:
-        found = json.loads(text, **(_FINITE if finite else {}))
+        found = _loaded(text) if not finite else json.loads(text, **_FINITE)
     except json.JSONDecodeError as error:
         raise ValueError(error.msg) from error
     except UnicodeDecodeError as error:
@@ -79,6 +79,21 @@ def parse_json(text: str | bytes, *, finite: bool = False, deepest: int = DEEPES
         raise ValueError("a number has too many digits") from error
     _check_depth(found, text, deepest)
     return found
+
+
+def _loaded(text: str | bytes) -> Any:
+    """What `json.loads` returns; an object in text is read without its other steps."""
+    if isinstance(text, str) and text[:1] == "{":
+        try:
+            found, end = _DECODER.raw_decode(text)
+        except json.JSONDecodeError:
+            end = -1
+        if end == len(text):
+            return found
+    return json.loads(text)
+
+
+_DECODER = json.JSONDecoder()
 
 
 class _NotFiniteError(Exception):
@@ -97,8 +112,11 @@ _FINITE: dict[str, Any] = {"parse_float": _finite, "parse_constant": _finite}
 
 def _check_depth(found: Any, text: str | bytes, deepest: int) -> None:
     """Refuse nesting that recursive code could not handle."""
-    whole = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if whole.count(b"[") + whole.count(b"{") <= deepest:
+    if isinstance(text, str):
+        opened = text.count("[") + text.count("{")
+    else:
+        opened = text.count(b"[") + text.count(b"{")
+    if opened <= deepest:
         return
     level = [found] if isinstance(found, dict | list) else []
     for _ in range(deepest):
@@ -277,6 +295,8 @@ def is_number(value: object) -> TypeGuard[float]:
     """Whether an untrusted value is a number that is finite as a float."""
     if type(value) is float:  # nearly always
         return math.isfinite(value)
+    if type(value) is int and -LARGEST_INT < value < LARGEST_INT:
+        return True
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     try:
@@ -291,12 +311,15 @@ def typed(kind: type[_Kind], record: object) -> _Kind:
     Raises:
         ValueError: a field is missing, or has a value of another type.
     """
-    if not isinstance(record, Mapping):
+    if type(record) is not dict and not isinstance(record, Mapping):
         raise ValueError(f"must be a record, not {shown(record)}")
     values = {}
-    for name, read, is_needed in _fields(cast(Hashable, kind)):
-        if name in record:
-            values[name] = read(record[name], name)
+    for name, read, is_needed, exact in _fields(cast(Hashable, kind)):
+        value = record.get(name, MISSING)
+        if type(value) is exact:  # nearly always
+            values[name] = value
+        elif value is not MISSING:
+            values[name] = read(value, name)
         elif is_needed:
             raise ValueError(f"{name!r} is missing")
     return kind(**values)
@@ -306,17 +329,37 @@ _Reader = Callable[[Any, str], Any]  # of a value and its name
 
 
 @functools.cache
-def _fields(kind: Hashable) -> list[tuple[str, _Reader, bool]]:
-    """The fields of a dataclass: name, what reads values, and whether they have no default."""
+def _fields(kind: Hashable) -> list[tuple[str, _Reader, bool, type]]:
+    """The fields of a dataclass.
+
+    Each has its name, what reads values, whether it has no default, and the type whose values need
+    no reading.
+    """
     hints = get_type_hints(kind)
     return [
         (
             each.name,
             _reader(hints[each.name]),
             each.default is MISSING and each.default_factory is MISSING,
+            _exact(hints[each.name]),
         )
         for each in fields(kind)  # type: ignore[arg-type]
     ]
+
+
+def _exact(kind: Any) -> type:
+    """The type whose values are right for an annotation as they are; `_Never` if there is none.
+
+    An integer is not: it may be too large.
+    """
+    if kind in (str, float, bool):
+        return cast(type, kind)
+    is_optional = get_origin(kind) in (Union, types.UnionType) and types.NoneType in get_args(kind)
+    return types.NoneType if is_optional else _Never
+
+
+class _Never:
+    """The type of no value."""
 
 
 @functools.cache
@@ -379,8 +422,8 @@ def _read_mapping(parts: tuple[Any, ...], value: Any, name: str) -> dict[Any, An
 
 
 def _read_plain(kind: Any, origin: Any, parts: tuple[Any, ...], value: Any, name: str) -> Any:
-    if type(value) is kind and kind is not int:  # nearly always
-        return value
+    if type(value) is kind and (kind is not int or -LARGEST_INT < value < LARGEST_INT):
+        return value  # nearly always
     if not _plain(value, kind, origin, parts):
         raise _cannot_be(name, value)
     return float(value) if kind is float else value

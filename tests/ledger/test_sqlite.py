@@ -65,6 +65,19 @@ def test_two_connections_see_what_the_other_wrote(path: Path, ledger: SqliteLedg
     assert ledger.check() == []
 
 
+def test_a_prior_that_many_searches_decide_by_is_stored_once(
+    path: Path, ledger: SqliteLedger
+) -> None:
+    prior = "a prior " * 5000
+    for number in range(20):
+        ledger.append(f"s{number}", [Started("p", {}, prior=prior)])
+
+    (longest,) = ledger.select("SELECT MAX(LENGTH(body)) FROM entries")[0]
+    assert ledger.select("SELECT COUNT(*) FROM texts") == [(1,)]
+    assert longest < 200
+    assert all(ledger.read(f"s{n}") == [Started("p", {}, prior=prior)] for n in range(20))
+
+
 @pytest.mark.slow
 def test_processes_write_to_one_ledger_at_once(path: Path) -> None:
     """They begin at once, too: only one of them makes the tables."""

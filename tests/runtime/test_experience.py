@@ -258,12 +258,12 @@ async def test_a_history_that_does_not_answer_takes_no_thread_of_others(
 ) -> None:
     asked, answer = threading.Event(), threading.Event()
 
-    def silent(path: str, score: str) -> tuple[list[PastProblem], str]:
+    def silent(paths: Sequence[str], score: str) -> list[PastProblem]:
         asked.set()
         assert answer.wait(60)
-        return [], score
+        return []
 
-    monkeypatch.setattr("grv.runtime.experience.ledger_past", silent)
+    monkeypatch.setattr("grv.runtime.experience.RecordedPast", silent)
     writer, made = LedgerWriter(MemoryLedger()), Problems()
     config = config_of(
         {"generator": made, "scorer": made, "verifier": made, "policy": "learning('silent')"}

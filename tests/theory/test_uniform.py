@@ -20,6 +20,7 @@ from grv.replay.hindsight import least_checks_of, paid_checks_of
 from grv.replay.orders import batches
 from grv.testing import World
 from grv.testing.strategies import worlds
+from grv.theory import uniform
 from grv.theory.hindsight import Pair
 from grv.theory.uniform import PairTable
 from support.examples import examples
@@ -168,6 +169,51 @@ def test_the_cheapest_pair_that_reaches_a_rate_is_that_of_a_scan(
 
 def test_no_pair_reaches_what_no_pair_can() -> None:
     assert counted(logged([WRONG])).cheapest_reaching(0.5, Costs()) is None
+
+
+@settings(max_examples=examples(40))
+@given(
+    worlds=st.lists(worlds(candidates=9, broken=False).filter(len), min_size=1, max_size=6),
+    cells=st.sampled_from([1, 10, 1 << 20]),
+    budget=st.floats(0, 120),
+    rate=st.floats(0, 1),
+)
+def test_a_few_rows_say_what_the_whole_table_says(
+    worlds: list[World], cells: int, budget: float, rate: float
+) -> None:
+    """Trials are counted as soon as they are many: here after some of the problems."""
+    problems, costs = logged(worlds), Costs(1, 10, failure=4)
+    table = counted(problems)
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(uniform, "_CELLS", cells)
+        blocks = list(table.blocks())
+        best = table.best_within(budget, costs), table.cheapest_reaching(rate, costs)
+
+    for block in blocks:
+        rows, columns = block.solved.shape
+        own = slice(block.start, block.start + rows), slice(0, columns)
+        below = np.tril(np.ones_like(block.solved), block.start) > 0
+        assert (block.solved == table.solved()[own]).all()
+        assert (block.prices(costs) == table.prices(costs)[own])[below].all()
+    assert sum(len(block.solved) for block in blocks) == table.size
+    assert best == (table.best_within(budget, costs), table.cheapest_reaching(rate, costs))
+
+
+def test_counted_trials_are_those_that_were_kept() -> None:
+    """One table counts after each problem, the other one keeps all trials."""
+    problems = logged(["9- 8+ 7-", "9- 8- 7- 6- 5+", "9+", "9- 8-"])
+    counting = counted(problems)
+    keeping = PairTable(1000)
+    for batch in batches(problems, ORDERS):
+        least = least_checks_of(batch)
+        keeping.add(least, paid_checks_of(batch, least, Limits(width=None)))
+    costs = Costs(1, 10)
+
+    rows = keeping.rows(0, counting.size)
+
+    assert (rows.solved == counting.solved()).all()
+    below = np.tril(np.ones_like(rows.solved)) > 0
+    assert (rows.prices(costs) == counting.prices(costs))[below].all()
 
 
 def test_a_table_of_nothing_knows_of_no_pair() -> None:

@@ -97,6 +97,7 @@ class Arrivals:
         self._score = score
         self._seed = seed
         self._limits = limits
+        self._pasts: dict[tuple[str, ...], list[PastProblem]] = {}  # by the ledgers of a policy
 
     @cached_property
     def _batches(self) -> list[OrderBatch]:
@@ -106,9 +107,11 @@ class Arrivals:
         """The problems of the ledgers from which the policy starts."""
         if not policy.history:
             return []
-        from ..learning.ledger_history import ledger_past  # most comparisons read no ledger
+        from ..learning.ledger_history import RecordedPast  # most comparisons read no ledger
 
-        return [each for path in policy.history for each in ledger_past(path, self._score)[0]]
+        if policy.history not in self._pasts:
+            self._pasts[policy.history] = RecordedPast(policy.history, self._score)[:]
+        return [*self._pasts[policy.history]]
 
     def trials(self, policy: Learning, costs: Costs, repetition: int) -> Trials:
         """What each problem cost in one repetition; arrays are `[problems]`."""

@@ -6,8 +6,10 @@ others carry no additional information. A candidate that was refuted without ver
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from ..backends.scorers.auto import AUTO, BY_LOGPROB
 from ..core.errors import UsageError
@@ -18,8 +20,6 @@ from ..ledger.opening import open_ledger
 from ..ledger.view import SearchView
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .history import PastProblem, Payments
 
 
@@ -37,6 +37,66 @@ def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
         if _scorer(entries) == wanted
     ]
     return [problem for problem in found if len(problem.scores)], wanted
+
+
+class _Recorded(NamedTuple):
+    """A search of a ledger, and the name of its problem."""
+
+    path: str
+    search: str
+    problem: str
+
+
+class RecordedPast(Sequence["PastProblem"]):
+    """The problems of ledgers, as `ledger_past` lists them. Each is read when it is needed.
+
+    A fit needs the last few hundred problems. To read all of a large ledger takes long.
+    """
+
+    def __init__(self, paths: Sequence[str], score: str) -> None:
+        self._searches = [each for path in paths for each in _recorded(path, score)]
+
+    def __len__(self) -> int:
+        """The number of problems."""
+        return len(self._searches)
+
+    @overload
+    def __getitem__(self, index: int) -> PastProblem: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[PastProblem]: ...
+    def __getitem__(self, index: int | slice) -> PastProblem | list[PastProblem]:
+        """Read one problem, or some."""
+        if isinstance(index, int):
+            return _read([self._searches[index]])[0]
+        return _read(self._searches[index])
+
+
+def _recorded(path: str, score: str) -> list[_Recorded]:
+    """The searches of a ledger that have this score."""
+    with closing(
+        open_ledger(path, read_only=True, named=isinstance(path, OperatorAddress))
+    ) as ledger:
+        settings = ledger.settings()
+        scored = ledger.scored_searches()
+        summaries = list(ledger.searches())
+    scorers = {each.id: score_of(settings.get(each.id, {})) for each in summaries}
+    wanted = _chosen(path, score, dict.fromkeys(scorers.values()))
+    return [
+        _Recorded(path, each.id, f"{each.problem} ({each.id})")
+        for each in summaries
+        if scorers[each.id] == wanted and each.id in scored
+    ]
+
+
+def _read(searches: Sequence[_Recorded]) -> list[PastProblem]:
+    """What these searches say about their problems; each ledger is opened once."""
+    problems: list[PastProblem] = []
+    for path, own in itertools.groupby(searches, key=lambda each: each.path):
+        with closing(
+            open_ledger(path, read_only=True, named=isinstance(path, OperatorAddress))
+        ) as ledger:
+            problems += [entries_past(each.problem, ledger.read(each.search)) for each in own]
+    return problems
 
 
 def check_score(path: str, score: str) -> None:

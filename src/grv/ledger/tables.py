@@ -29,6 +29,7 @@ from .seals import Seals
 from .view import SearchView
 
 _AT_ONCE = 500  # parameters of a query
+_SUMMARY = tuple(each.name for each in fields(SearchSummary))
 _STANDINGS = (
     "SELECT id, searches.paid, outcome, (SELECT MAX(number) FROM entries WHERE search = id)"
     " FROM searches WHERE id IN ({})"
@@ -334,6 +335,16 @@ class TableLedger(ABC):
             rows = db.execute(query).fetchall()
         return list(_settings(rows).items())
 
+    def settings(self) -> dict[str, Data]:
+        """The last settings of each search that has begun."""
+        query = "SELECT search, body FROM entries WHERE kind = 'started' ORDER BY search, number"
+        return _settings(self.select(query))
+
+    def scored_searches(self) -> set[str]:
+        """The searches with a score of a candidate."""
+        rows = self.select("SELECT DISTINCT search FROM entries WHERE kind = 'scored'")
+        return {str(search) for (search,) in rows}
+
     def open_at_end(self, search: str, most: int) -> Sequence[tuple[str, Data, int]]:
         """The searches that had begun and not ended when another one ended last."""
         query = (
@@ -452,8 +463,7 @@ class TableLedger(ABC):
 
     def _summary(self, row: Sequence[object]) -> SearchSummary:
         """A row of the index; a damaged one may hold values of any type."""
-        names = [each.name for each in fields(SearchSummary)]
-        record = dict(zip(names, row, strict=True))
+        record = dict(zip(_SUMMARY, row, strict=True))
         try:
             summary = typed(SearchSummary, {**record, "problem": restored(record["problem"])})
             amount(summary.paid)

@@ -93,11 +93,17 @@ def _all_finite(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "fiu" and bool(np.isfinite(values).all())
 
 
+def _all_labels(values: NDArray[Any]) -> bool:
+    if values.dtype.kind == "b":
+        return True
+    return values.dtype.kind in "fiu" and bool(((values == 0) | (values == 1)).all())
+
+
 def _all_prices(values: NDArray[Any]) -> bool:
     return bool(((values >= 0) & (values <= LARGEST_COST)).all())
 
 
-LABEL = ColumnKind(np.int8, _label, lambda values: values.dtype.kind == "b")  # -1 is null
+LABEL = ColumnKind(np.int8, _label, _all_labels)  # -1 is null
 WHOLE = ColumnKind(np.int64, _whole, lambda values: values.dtype.kind == "i")
 SCORE = ColumnKind(np.float64, _score, _all_finite)  # NaN is null
 PRICE = ColumnKind(  # NaN is null

@@ -360,11 +360,18 @@ class _Columns:
         if "key" not in self.table.columns:
             return None
         keys = []
+        known: dict[str, str | None] = {}  # few texts are the keys of many candidates
         for at, value in enumerate(self.table.columns["key"].tolist()):
+            if type(value) is str and value in known:
+                keys.append(known[value])
+                continue
             try:
-                keys.append(key_name(value))
+                key = key_name(value)
             except ValueError as error:
                 raise self._error(at, f"key must be {error}, not {shown(value)}") from error
+            keys.append(key)
+            if type(value) is str:
+                known[value] = key
         return keys
 
     def _refuted(
@@ -386,6 +393,9 @@ class _Columns:
             return values.astype(kind.dtype, copy=False)
         listed: list[Any] = values.tolist()
         try:
+            if kind is LABEL and set(map(type, listed)) == {str}:
+                meaning = {text: kind.read(text) for text in set(listed)}
+                return np.fromiter(map(meaning.__getitem__, listed), kind.dtype, len(listed))
             return np.fromiter(map(kind.read, listed), dtype=kind.dtype, count=len(listed))
         except ValueError:
             raise self._first_error(name, kind, listed) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 from array import array
@@ -14,17 +13,15 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..core.errors import LogError, UsageError
-from ..files import LONGEST_LINE, bounded_lines, error_line, json_lines
+from ..files import error_line, json_lines
 from ..memory import check_columns, expect
 from ..parquet import plain_values, read_parquet
-from ..text import unquoted
-from .buffers import CellBuffer, ValueBuffer, column
-from .columns import names
+from .buffers import ValueBuffer, column
+from .csv_files import read_csv
 
 # bytes of a large file, and of the part that is looked at
 _LARGE = 256 << 20
 _BEGINNING = 1 << 20
-_ROWS = 1 << 16  # rows of a CSV file that are kept as lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,50 +115,8 @@ def _read_jsonl(path: str) -> ColumnTable:
 
 
 def _read_csv(path: str) -> ColumnTable:
-    lines = array("q")
-    columns = list[CellBuffer]()
-    delimiter = "\t" if path.lower().endswith(".tsv") else ","
-    csv.field_size_limit(LONGEST_LINE)  # a text is a cell; the module's own limit is 128 kB
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(bounded_lines(file, path), delimiter=delimiter, strict=True)
-        try:
-            first = next(reader, [])
-            check_columns(path, len(first))
-            head = [unquoted(name) for name in first]
-            if len(set(head)) < len(head):
-                raise LogError("two columns have the same name", path=path, line=1)
-            columns = [CellBuffer() for _ in head]
-            rows: list[list[str]] = []
-            for row in reader:
-                if not row:
-                    continue
-                if len(row) != len(head):
-                    raise LogError(
-                        f"{len(row)} values for {len(head)} columns",
-                        path=path,
-                        line=reader.line_num,
-                    )
-                rows.append([unquoted(cell) for cell in row])
-                lines.append(reader.line_num)
-                if len(rows) == _ROWS:
-                    _move(rows, columns)
-            _move(rows, columns)
-        except (UnicodeDecodeError, csv.Error) as error:
-            line = reader.line_num or None
-            raise LogError(f"not a CSV file: {error}", path=path, line=line) from error
-    found = {
-        name: column(_READ_CELLS.get(name, _values)(cells.cells()))
-        for name, cells in zip(head, columns, strict=True)
-    }
-    return ColumnTable(path, found, lines)
-
-
-def _move(rows: list[list[str]], columns: list[CellBuffer]) -> None:
-    """Move the cells of the rows into their columns."""
-    if rows:
-        for cells, buffer in zip(zip(*rows, strict=True), columns, strict=True):
-            buffer.extend(list(cells))
-        rows.clear()
+    columns, lines = read_csv(path)
+    return ColumnTable(path, columns, lines)
 
 
 def _read_parquet(path: str) -> ColumnTable:
@@ -190,31 +145,3 @@ def _from_arrow(chunks: Any) -> NDArray[Any]:
         return found
     words: dict[Any, Any] = {}
     return column([value for chunk in chunks.chunks for value in plain_values(chunk, words)])
-
-
-def _values(cells: list[str]) -> list[Any]:
-    """The values of a CSV column: None, numbers or text."""
-    if (numbers := _numbers(cells)) is not None:
-        return numbers
-    meaning = {text: _value(text) for text in set(cells)}
-    return [meaning[text] for text in cells]
-
-
-def _value(text: str) -> Any:
-    if not text.strip():
-        return None
-    numbers = _numbers([text])
-    return text if numbers is None else numbers[0]
-
-
-def _numbers(cells: list[str]) -> list[Any] | None:
-    """The cells as numbers if all are numbers. 1_000 is not a number."""
-    for read in (int, float):
-        try:
-            return None if any("_" in text for text in cells) else [read(text) for text in cells]
-        except ValueError:
-            continue
-    return None
-
-
-_READ_CELLS: dict[str, Callable[[list[str]], list[Any]]] = {"problem": names, "key": list}

@@ -23,7 +23,7 @@ import anyio
 import anyio.to_thread
 
 from ..core.errors import LedgerError
-from ..learning.ledger_history import entries_past, ledger_past, score_of, search_past
+from ..learning.ledger_history import RecordedPast, entries_past, score_of, search_past
 from ..learning.online import LEARNING, FitSchedule, fitted_prior, last_refit, window
 from ..ledger.entries import Data, Entry
 from ..policies import Learning
@@ -107,7 +107,7 @@ class Experience:
         self._kind = kind
         self._history = history
         self._joined = joined
-        self._given: list[Past] | None = None  # of the history that was given
+        self._given: Sequence[Past] | None = None  # of the history that was given
         self._known: dict[str, Past] = {}  # by search
         self._finished: dict[str, None] = {}  # searches in the order of their ends
         self._fitted = 0  # the number of finished problems at the last fit
@@ -152,18 +152,18 @@ class Experience:
             if last_refit(finished, self.schedule) > self._fitted:
                 self._fit(self._given)
 
-    def _fit(self, given: list[Past]) -> None:
+    def _fit(self, given: Sequence[Past]) -> None:
         """Fit the prior to what the ledger shows now, also of other processes."""
         assert self._ledger is not None
         ended = [id for id, about in self._ledger.ended_searches() if self._is_kind(about)]
         self._finished = dict.fromkeys(ended)
-        every: list[Past | str] = [*given, *ended]
-        wanted = window(len(every), self.schedule)
+        wanted = window(len(given) + len(ended), self.schedule)
         if wanted.stop > self._fitted:
-            used = [self._past(x) if isinstance(x, str) else x for x in every[wanted]]
-            last = every[wanted.stop - 1]
-            if self._waits and isinstance(last, str):
-                used += self._open_at_end(last)
+            first = max(0, wanted.start - len(given))
+            own = ended[first : max(0, wanted.stop - len(given))]
+            used = [*given[wanted], *map(self._past, own)]
+            if self._waits and own:
+                used += self._open_at_end(own[-1])
             self._prior = self._prior_of(used)
             self._fitted = wanted.stop
 
@@ -193,9 +193,8 @@ class Experience:
 
     # What differs with several generators:
 
-    def _read_given(self) -> list[Past]:
-        score = self._kind.score
-        return [each for path in self._history for each in ledger_past(path, score)[0]]
+    def _read_given(self) -> Sequence[Past]:
+        return RecordedPast(self._history, self._kind.score)
 
     def _is_kind(self, about: Data) -> bool:
         return HistoryKind.of(about, joined=self._joined) == self._kind

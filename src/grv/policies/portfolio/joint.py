@@ -87,7 +87,12 @@ class JointPrior:
         return hashlib.blake2b(self.to_text().encode(), digest_size=6).hexdigest()
 
     def to_text(self) -> str:
-        """The content, for the ledger: the numbers of a type are in the order of the names."""
+        """The content, for the ledger."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        """The same: the numbers of a type are in the order of the names. It may be 64 kB long."""
         names = self.names
         rows = [
             [each.weight, [each.chances[n] for n in names], [each.shares.get(n) for n in names]]

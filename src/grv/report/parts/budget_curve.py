@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +13,7 @@ from ...core.limits import Limits
 from ...core.values import Costs
 from ...replay.hindsight import least_checks_of, paid_checks_of
 from ...replay.orders import OrderBatch
-from ...theory.uniform import PairTable
+from ...theory.uniform import PairRows, PairTable
 from .. import columns as c
 from ..dataset import HINDSIGHT, IN_ORDER
 from ..drawing import COST_AXIS, Axis, Drawing, Layer
@@ -19,6 +21,7 @@ from ..part import Dataset, Part, RowCollector, TableSchema, price_name
 from ..table import significant
 
 _MOST_STEPS = 150
+_EPSILON = 1e-12  # shares closer than this are equal
 _BEST_PAIR = "best uniform pair"
 # Marks of all default rows would hide each other.
 _MARKED = (HINDSIGHT, DEFAULT_ROW, REFERENCE, IN_ORDER)
@@ -71,13 +74,16 @@ def add_log(rows: RowCollector, dataset: Dataset) -> None:
     with dataset.progress.stage() as tell:
         for least, paid in dataset.visit(lambda batch: _checks(batch, limits), progress=tell):
             pairs.add(least, paid)
-    solved = pairs.solved()
+    curves = {costs: Curve() for costs in dataset.plain_costs}
+    for block in pairs.blocks():
+        for costs, curve in curves.items():
+            curve.add(block, costs)
     for costs in dataset.costs:
-        if type(costs) is not Costs:
+        if costs not in curves:
             words = "there is no curve for measured costs, because a pair has no single price"
             rows.note(BUDGET_CURVE, f"{dataset.name}: {words}.")
             continue
-        for step in best_within_each(pairs.prices(costs), solved):
+        for step in curves[costs].steps():
             rows.add(BUDGET_CURVE, dataset.name, price_name(costs), _BEST_PAIR, "curve", *step)
 
 
@@ -89,30 +95,58 @@ def _checks(batch: OrderBatch, limits: Limits) -> tuple[NDArray[np.integer], NDA
     return least.astype(kind), paid.astype(kind)
 
 
-def best_within_each(
-    prices: NDArray[np.float64], solved: NDArray[np.float64]
-) -> list[tuple[float, float, int, int]]:
-    """The steps of the largest share solved within a budget: cost, share, m, k.
+class Curve:
+    """The largest share solved within each budget, from pairs that come a few rows at a time."""
 
-    Both arrays are `[m - 1, k - 1]`. If there are more steps than a drawing shows, those that raise
-    the share least are left out; the first and the last always stay.
-    """
-    # A pair that solves no more than with one verification less is never a step.
-    more = np.diff(solved, axis=1, prepend=-1.0) > 0
-    m, k = np.nonzero(np.tril(more))
-    cost = prices[m, k]
-    share = solved[m, k]
-    order = np.lexsort((k, m, -share, cost))
-    best = np.maximum.accumulate(share[order])
-    rises = np.flatnonzero(np.diff(best, prepend=-1.0) > 1e-12)
-    if len(rises) > _MOST_STEPS:
-        # Spread evenly over the share solved, so that a steep curve keeps many steps.
-        wanted = np.linspace(best[rises[0]], best[rises[-1]], _MOST_STEPS)
-        rises = rises[np.unique(np.searchsorted(best[rises], wanted - 1e-12))]
-    return [
-        (significant(cost[at]), significant(share[at]), int(m[at]) + 1, int(k[at]) + 1)
-        for at in order[rises].tolist()
-    ]
+    def __init__(self) -> None:
+        none = np.empty(0, dtype=np.intp)
+        self._best = _Steps(np.empty(0), np.empty(0), none, none)
+
+    def add(self, pairs: PairRows, costs: Costs) -> None:
+        """Add pairs; what is not the best within its price is dropped."""
+        # A pair that solves no more than with one verification less is never a step.
+        more = np.diff(pairs.solved, axis=1, prepend=-1.0) > 0
+        m, k = np.nonzero(np.tril(more, pairs.start))
+        cost = pairs.prices(costs)[m, k]
+        own = _Steps(cost, pairs.solved[m, k], pairs.start + m + 1, k + 1)
+        self._best = self._best.joined(own.rising()).rising()
+
+    def steps(self) -> list[tuple[float, float, int, int]]:
+        """The steps: cost, share, m, k.
+
+        If there are more than a drawing shows, those that raise the share least are left out; the
+        first and the last always stay.
+        """
+        best = self._best
+        rises = np.flatnonzero(np.diff(best.share, prepend=-1.0) > _EPSILON)
+        if len(rises) > _MOST_STEPS:
+            # Spread evenly over the share solved, so that a steep curve keeps many steps.
+            wanted = np.linspace(best.share[rises[0]], best.share[rises[-1]], _MOST_STEPS)
+            rises = rises[np.unique(np.searchsorted(best.share[rises], wanted - _EPSILON))]
+        return [
+            (significant(cost), significant(share), int(m), int(k))
+            for cost, share, m, k in zip(*(each[rises].tolist() for each in best), strict=True)
+        ]
+
+
+class _Steps(NamedTuple):
+    """Pairs with their costs and the shares that they solve, in four arrays."""
+
+    cost: NDArray[np.float64]
+    share: NDArray[np.float64]
+    m: NDArray[np.intp]
+    k: NDArray[np.intp]
+
+    def joined(self, other: _Steps) -> _Steps:
+        """Both."""
+        return _Steps(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
+    def rising(self) -> _Steps:
+        """By cost, those that solve more than all cheaper ones; of equals, the least m and k."""
+        order = np.lexsort((self.k, self.m, -self.share, self.cost))
+        best = np.maximum.accumulate(self.share[order])
+        rises = order[np.diff(best, prepend=-1.0) > 0]
+        return _Steps(*(each[rises] for each in self))
 
 
 PART = Part("costs", (BUDGET_CURVE,), of_log=add_log, stages=1)
