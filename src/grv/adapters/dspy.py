@@ -27,6 +27,7 @@ from ..text import checksum
 from ..usage import NOTHING, Usage
 
 dspy = framework("dspy", "dspy", "grv.adapters.dspy")
+_Module: Any = dspy.Module
 
 Deciding = Callable[[Mapping[str, Any], Any], Any]  # of the inputs and the prediction
 
@@ -38,7 +39,7 @@ class _Made(NamedTuple):
     trace: list[Any]
 
 
-class Verified(dspy.Module):  # type: ignore[misc]
+class Verified(_Module):  # type: ignore[misc]
     """A module that runs another one until a prediction is verified.
 
     The prediction has the field `grv` with outcome and bill. `prediction.grv["answer_verified"]`
@@ -143,7 +144,7 @@ class Verified(dspy.Module):  # type: ignore[misc]
         return prediction
 
 
-class _Rollout(dspy.Module):  # type: ignore[misc]
+class _Rollout(_Module):  # type: ignore[misc]
     """One run of a module. Its history has the calls of this run only."""
 
     def __init__(self, module: Any, number: int) -> None:

@@ -28,13 +28,14 @@ _PACKAGE = ("langchain-core", "grv.adapters.langchain")
 _callbacks = framework("langchain_core.callbacks", *_PACKAGE)
 _exceptions = framework("langchain_core.exceptions", *_PACKAGE)
 _messages = framework("langchain_core.messages", *_PACKAGE)
-_outputs = framework("langchain_core.outputs", *_PACKAGE)
 _runnables = framework("langchain_core.runnables", *_PACKAGE)
+_CallbackHandler: Any = _callbacks.BaseCallbackHandler
+_Runnable: Any = _runnables.Runnable
 
 Deciding = Callable[[Any, Any], Any]  # of the input and the output
 
 
-class Verified(_runnables.Runnable):  # type: ignore[misc]
+class Verified(_Runnable):  # type: ignore[misc]
     """A Runnable that runs another one until its output is verified.
 
     Args:
@@ -116,7 +117,7 @@ class Verified(_runnables.Runnable):  # type: ignore[misc]
         )
 
 
-class _UsageHandler(_callbacks.BaseCallbackHandler):  # type: ignore[misc]
+class _UsageHandler(_CallbackHandler):  # type: ignore[misc]
     """Adds up what the models of one candidate used."""
 
     def __init__(self) -> None:
