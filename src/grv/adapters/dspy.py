@@ -20,6 +20,7 @@ from ..runtime.framework_search import (
     FrameworkResult,
     FrameworkSearch,
     framework,
+    priced,
     search_options,
 )
 from ..runtime.rewards import check_in
@@ -181,11 +182,12 @@ def _usage_of(entry: Mapping[str, Any]) -> Usage:
     used = entry.get("usage") or {}
     if not used:
         return NOTHING
-    return Usage(
-        int(used.get("prompt_tokens") or 0),
-        int(used.get("completion_tokens") or 0),
-        dollars=entry.get("cost"),
-    )
+    counts = (int(used.get(f"{what}_tokens") or 0) for what in ("prompt", "completion"))
+    usage = Usage(*counts, dollars=entry.get("cost"))
+    if usage.dollars is not None:
+        return usage
+    provider, _, model = str(entry.get("model")).partition("/")
+    return priced(usage, model, provider)
 
 
 def _model(predictor: Any) -> Any:

@@ -19,10 +19,11 @@ from ..runtime.framework_search import (
     FrameworkResult,
     FrameworkSearch,
     framework,
+    priced,
     search_options,
 )
 from ..runtime.rewards import check_in
-from ..usage import NOTHING, Usage
+from ..usage import NOTHING, UNUSED, Usage
 
 _PACKAGE = ("langchain-core", "grv.adapters.langchain")
 _callbacks = framework("langchain_core.callbacks", *_PACKAGE)
@@ -131,7 +132,7 @@ class _UsageHandler(_CallbackHandler):  # type: ignore[misc]
         for generations in response.generations:
             for each in generations:
                 said = getattr(each, "message", None)
-                self.usage += _usage_of(getattr(said, "usage_metadata", None) or {})
+                self.usage += _usage_of(said)
 
     def attempt(self, output: Any) -> Attempt:
         return Attempt(output, _as_text(output), self.usage)
@@ -142,16 +143,22 @@ class _UsageHandler(_CallbackHandler):  # type: ignore[misc]
         return Attempt(None, "", self.usage, broken=lines[0])
 
 
-def _usage_of(said: Mapping[str, Any]) -> Usage:
+def _usage_of(message: Any) -> Usage:
+    """What a model used for a message; its dollars, if the price of the model is known."""
+    said = getattr(message, "usage_metadata", None)
+    if not said:
+        return UNUSED
     prompt = said.get("input_token_details") or {}
     completion = said.get("output_token_details") or {}
-    return Usage(
+    usage = Usage(
         said.get("input_tokens", 0),
         said.get("output_tokens", 0),
         cached_tokens=prompt.get("cache_read") or 0,
         cache_write_tokens=prompt.get("cache_creation") or 0,
         reasoning_tokens=completion.get("reasoning") or 0,
     )
+    by = message.response_metadata
+    return priced(usage, str(by.get("model_name", "")), str(by.get("model_provider", "")))
 
 
 def _as_text(output: Any) -> str:
