@@ -182,8 +182,9 @@ def _usage_of(entry: Mapping[str, Any]) -> Usage:
     used = entry.get("usage") or {}
     if not used:
         return NOTHING
-    counts = (int(used.get(f"{what}_tokens") or 0) for what in ("prompt", "completion"))
-    usage = Usage(*counts, dollars=entry.get("cost"))
+    prompt = int(used.get("prompt_tokens") or 0)
+    completion = int(used.get("completion_tokens") or 0)
+    usage = Usage(prompt, completion, dollars=entry.get("cost"))
     if usage.dollars is not None:
         return usage
     provider, _, model = str(entry.get("model")).partition("/")
