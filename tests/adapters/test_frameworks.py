@@ -296,7 +296,7 @@ check = {"kind": "math", "answer": "3"}
 checked = verified_run_sync(words, "3", score=equal, budget=60, check=check)
 wrong = Agent("openai-chat:other")
 try:
-    verified_run_sync(wrong, "five", lambda output: True, budget=10)
+    verified_run_sync(wrong, "five", lambda output: True, budget=20)
 except Exception as error:
     raised = type(error).__module__.partition(".")[0]
 print(json.dumps({

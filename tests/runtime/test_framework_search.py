@@ -17,6 +17,7 @@ from grv.runtime.framework_search import (
     FrameworkSearch,
     finding_on,
     framework,
+    priced,
     search_options,
 )
 from grv.usage import Usage
@@ -156,6 +157,12 @@ def test_costs_that_the_framework_reports_are_counted_in_dollars() -> None:
     assert found.report["outcome"] == "out of budget"
     assert 0 < found.report["cost"] <= 2
     assert found.report["cost"] == 0.5 * found.report["generated"]
+
+
+def test_a_model_with_a_known_price_has_dollars() -> None:
+    usage = Usage(1000, 1000)
+    assert (priced(usage, "gpt-4o-mini", "openai").dollars or 0) > 0
+    assert priced(usage, "gpt-4o-mini", "").dollars is None
 
 
 def test_a_total_budget_is_a_cap_on_all_calls(tmp_path: Path) -> None:

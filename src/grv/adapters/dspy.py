@@ -20,6 +20,7 @@ from ..runtime.framework_search import (
     FrameworkResult,
     FrameworkSearch,
     framework,
+    priced,
     search_options,
 )
 from ..runtime.rewards import check_in
@@ -27,6 +28,7 @@ from ..text import checksum
 from ..usage import NOTHING, Usage
 
 dspy = framework("dspy", "dspy", "grv.adapters.dspy")
+_Module: Any = dspy.Module
 
 Deciding = Callable[[Mapping[str, Any], Any], Any]  # of the inputs and the prediction
 
@@ -38,7 +40,7 @@ class _Made(NamedTuple):
     trace: list[Any]
 
 
-class Verified(dspy.Module):  # type: ignore[misc]
+class Verified(_Module):  # type: ignore[misc]
     """A module that runs another one until a prediction is verified.
 
     The prediction has the field `grv` with outcome and bill. `prediction.grv["answer_verified"]`
@@ -143,7 +145,7 @@ class Verified(dspy.Module):  # type: ignore[misc]
         return prediction
 
 
-class _Rollout(dspy.Module):  # type: ignore[misc]
+class _Rollout(_Module):  # type: ignore[misc]
     """One run of a module. Its history has the calls of this run only."""
 
     def __init__(self, module: Any, number: int) -> None:
@@ -180,11 +182,13 @@ def _usage_of(entry: Mapping[str, Any]) -> Usage:
     used = entry.get("usage") or {}
     if not used:
         return NOTHING
-    return Usage(
-        int(used.get("prompt_tokens") or 0),
-        int(used.get("completion_tokens") or 0),
-        dollars=entry.get("cost"),
-    )
+    prompt = int(used.get("prompt_tokens") or 0)
+    completion = int(used.get("completion_tokens") or 0)
+    usage = Usage(prompt, completion, dollars=entry.get("cost"))
+    if usage.dollars is not None:
+        return usage
+    provider, _, model = str(entry.get("model")).partition("/")
+    return priced(usage, model, provider)
 
 
 def _model(predictor: Any) -> Any:

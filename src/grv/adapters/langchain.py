@@ -19,22 +19,24 @@ from ..runtime.framework_search import (
     FrameworkResult,
     FrameworkSearch,
     framework,
+    priced,
     search_options,
 )
 from ..runtime.rewards import check_in
-from ..usage import NOTHING, Usage
+from ..usage import NOTHING, UNUSED, Usage
 
 _PACKAGE = ("langchain-core", "grv.adapters.langchain")
 _callbacks = framework("langchain_core.callbacks", *_PACKAGE)
 _exceptions = framework("langchain_core.exceptions", *_PACKAGE)
 _messages = framework("langchain_core.messages", *_PACKAGE)
-_outputs = framework("langchain_core.outputs", *_PACKAGE)
 _runnables = framework("langchain_core.runnables", *_PACKAGE)
+_CallbackHandler: Any = _callbacks.BaseCallbackHandler
+_Runnable: Any = _runnables.Runnable
 
 Deciding = Callable[[Any, Any], Any]  # of the input and the output
 
 
-class Verified(_runnables.Runnable):  # type: ignore[misc]
+class Verified(_Runnable):  # type: ignore[misc]
     """A Runnable that runs another one until its output is verified.
 
     Args:
@@ -116,7 +118,7 @@ class Verified(_runnables.Runnable):  # type: ignore[misc]
         )
 
 
-class _UsageHandler(_callbacks.BaseCallbackHandler):  # type: ignore[misc]
+class _UsageHandler(_CallbackHandler):  # type: ignore[misc]
     """Adds up what the models of one candidate used."""
 
     def __init__(self) -> None:
@@ -130,7 +132,7 @@ class _UsageHandler(_callbacks.BaseCallbackHandler):  # type: ignore[misc]
         for generations in response.generations:
             for each in generations:
                 said = getattr(each, "message", None)
-                self.usage += _usage_of(getattr(said, "usage_metadata", None) or {})
+                self.usage += _usage_of(said)
 
     def attempt(self, output: Any) -> Attempt:
         return Attempt(output, _as_text(output), self.usage)
@@ -141,16 +143,22 @@ class _UsageHandler(_callbacks.BaseCallbackHandler):  # type: ignore[misc]
         return Attempt(None, "", self.usage, broken=lines[0])
 
 
-def _usage_of(said: Mapping[str, Any]) -> Usage:
+def _usage_of(message: Any) -> Usage:
+    """What a model used for a message; its dollars, if the price of the model is known."""
+    said = getattr(message, "usage_metadata", None)
+    if not said:
+        return UNUSED
     prompt = said.get("input_token_details") or {}
     completion = said.get("output_token_details") or {}
-    return Usage(
+    usage = Usage(
         said.get("input_tokens", 0),
         said.get("output_tokens", 0),
         cached_tokens=prompt.get("cache_read") or 0,
         cache_write_tokens=prompt.get("cache_creation") or 0,
         reasoning_tokens=completion.get("reasoning") or 0,
     )
+    by = message.response_metadata
+    return priced(usage, str(by.get("model_name", "")), str(by.get("model_provider", "")))
 
 
 def _as_text(output: Any) -> str:

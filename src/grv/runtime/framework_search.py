@@ -30,7 +30,7 @@ from ..usage import UNUSED
 from .answers import record_of
 from .arguments import checked
 from .config import backend_name
-from .prices import Meter
+from .prices import Meter, Server
 from .solution import Solution
 from .solve import SolveOptions, solve, solve_now
 
@@ -79,6 +79,12 @@ class Attempt:
     usage: Usage = UNUSED
     logprobs: tuple[float, ...] | None = None
     broken: str = ""
+
+
+def priced(usage: Usage, model: str, provider: str) -> Usage:
+    """The usage with its dollars, if genai-prices knows the model of this provider."""
+    dollars = Meter(model=model, server=Server(provider)).price("generate", usage)
+    return replace(usage, dollars=dollars)
 
 
 @dataclass(frozen=True)
