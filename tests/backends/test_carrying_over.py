@@ -218,6 +218,12 @@ RIGHT = [
     ('surrogates as an argument', '',
      "def check(c):\n    for x in ['\\ud83d\\ude00']: assert c(x) == (2, x)",
      "def f(x): return len(x), x"),
+    ('shared lists', '',
+     "def check(c):\n    x = [1]\n    a, b, (d, e) = c([x, x])\n    a.append(2)\n    assert a is b and d['a'] is b and e == [2] and c(1) == 1",
+     "def f(x):\n    if x == 1: return x\n    return x[0], x[1], ({'a': x[0]}, [2 if x[0] is x[1] else 3])"),
+    ('nothing shared', '',
+     "def check(c):\n    g = c(2)\n    g[0][0] = 1\n    assert g == [[1, 0], [0, 0]]",
+     "def f(n): return [[0] * n for _ in range(n)]"),
 ]  # fmt: skip
 WRONG = [
     ('ordered wrong', '',
@@ -297,6 +303,15 @@ WRONG = [
     ('surrogates', '',
      "def check(c):\n    for x in 'ab': assert c(x) == {x: '\\U0001f600'}",
      "def f(x): return {x: '\\ud83d\\ude00'}"),
+    ('a shared row', '',
+     "def check(c):\n    g = c(2)\n    g[0][0] = 1\n    assert g == [[1, 0], [0, 0]]",
+     "def f(n): return [[0] * n] * n"),
+    ('shared dictionaries', '',
+     "def check(c):\n    g = c(2)\n    g['a']['x'] = 1\n    assert g['b'] == {}",
+     "def f(n): return dict.fromkeys('ab', {})"),
+    ('shared sets', '',
+     "def check(c):\n    g = c(2)\n    g[0].add(1)\n    assert not g[1]",
+     "def f(n): return (set(),) * n"),
 ]  # fmt: skip
 EVALUATING = [
     ('eval names the expected value', '',
@@ -419,7 +434,8 @@ NODES: list[Any] = [
     ["X", "__E__", ["builtins.Exception"], ["t"], "", ["d"]],
     ["X", "E", ["builtins.Exception"], 1, "", ["d"]], ["M", ["l", 1], "O8", [1]],
     ["M", ["l", 1], "<i8", [7]], ["K", ["l"]], ["I", 1], ["k", "x", "y"], ["k", 1], ["?", 1],
-    ["u", "ff"], ["u", "x"], ["u", 1], ["T", "builtins.slice"], ["T", "types.SimpleNamespace", ["d", 1, 2]],
+    ["*", 0], ["&", 0], ["&", 0, "t", 1], ["&", "a", "l"], ["l", ["*", 0], ["&", 0, "l"]],
+    ["&", 0, "l", ["*", 0]], ["u", "ff"], ["u", "x"], ["u", 1], ["T", "builtins.slice"], ["T", "types.SimpleNamespace", ["d", 1, 2]],
 ]  # fmt: skip
 
 

@@ -496,6 +496,16 @@ def test_surrogates_are_asked_for_alike(pair: WorkerPair) -> None:
         assert found_by(pair, test, program)[0] is Verdict.PASSED
 
 
+def test_shared_arguments_are_asked_for_alike(pair: WorkerPair) -> None:
+    test = "x = [1]\nassert f(x, x, [[0]] * 2, k=x) == 1"
+    program = "def f(a, b, c, k):\n    r = (a is b) + (c[0] is c[1]) + k[0] - 2\n    return r"
+    fraction = (
+        f"from fractions import Fraction\n{program.replace('return r', 'return Fraction(r)')}"
+    )
+    for text in (program, fraction):
+        assert found_by(pair, test, text)[0] is Verdict.PASSED
+
+
 def test_what_only_the_judge_has_asked_is_no_answer_to_the_process(
     pair: WorkerPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:

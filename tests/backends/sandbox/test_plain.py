@@ -56,7 +56,7 @@ def test_values_come_back_equal_and_of_the_same_type(value: Any) -> None:
     assert repr(back) == repr(value) or isinstance(value, set | frozenset | dict | list | tuple)
 
 
-@pytest.mark.parametrize("text", ["\ud83d\ude00", "\ud800", "\udc00\ud800", "a\ud83d\ude00é😀"])
+@pytest.mark.parametrize("text", ["\ud83d\ude00", "\ud800", "a\ud83d\ude00é😀"])
 def test_surrogates_are_not_joined(text: str) -> None:
     assert round_trip({text: [text]}) == {text: [text]}
 

@@ -10,6 +10,7 @@
     ["K" "V" "I", ...]        keys, values and items of a dictionary
     ["k" "g" "j" "w" "A", number, name]   a function, generator, iterator, coroutine or asynchronous
                               generator: it stays with the candidate, which the test asks for values
+    ["&", number, tag, ...]   a list, dictionary or set that occurs again, as ["*", number]
 
 Only data is sent. A class that the test or the prompt defines is used again, if it has the same
 name and the same fields; otherwise a class without methods is made. So no code of a candidate
@@ -24,7 +25,7 @@ import importlib
 import keyword
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import (
     AsyncGeneratorType,
     BuiltinFunctionType,
@@ -223,6 +224,20 @@ class Encoder(plain.PlainEncoder):
     def __init__(self, room: int, stay: Callable[[str, Any], list[Any] | None]) -> None:
         super().__init__(room)
         self._stay = stay
+        self._sent: dict[int, tuple[Any, list[Any]]] = {}  # by `id`: containers and their nodes
+        self._shared = 0
+
+    def changeable(self, tag: str, value: Any, items: Iterable[Any], depth: int) -> list[Any]:
+        """The node of a container that can change: where it occurs again, only its number."""
+        if id(value) in self._sent:
+            _, node = self._sent[id(value)]
+            if node[0] != "&":
+                node[:] = ["&", self._shared, *node]
+                self._shared += 1
+            return ["*", node[1]]
+        node = self.many(tag, items, depth)
+        self._sent[id(value)] = value, node
+        return node
 
     def special(self, value: Any, kind: type, depth: int) -> list[Any] | None:
         """The node of a value that is not of a built-in type; None if it has no node of its own."""
@@ -365,10 +380,13 @@ class Decoder(plain.PlainDecoder):
         self._namespace = namespace
         self._shared = namespace if shared is None else shared
         self._staying = staying
+        self._repeated: dict[int, Any] = {}  # containers that occur again in the same message
         self.missing: list[str] = []
 
     def value(self, node: Any, depth: int = 0) -> Any:
         """The value of a node. Raises PlainError for a bad node."""
+        if depth == 0:
+            self._repeated = {}
         found = super().value(node, depth)
         if isinstance(found, plain.Opaque) and found.name not in self.missing[:10]:
             self.missing.append(found.name)
@@ -394,6 +412,11 @@ class Decoder(plain.PlainDecoder):
                 return _made_type(name)
             case "M", [items, str(kind), list(shape)] if _DTYPE.match(kind):
                 return made(_array_of_numpy, "an array", self.value(items, depth + 1), kind, shape)
+            case "&", [int(number), "l" | "d" | "s", *_]:
+                self._repeated[number] = self.value(parts[1:], max(depth, 1))
+                return self._repeated[number]
+            case "*", [int(number)] if number in self._repeated:
+                return self._repeated[number]
             case "K" | "V" | "I", items:
                 return _made_view(tag, self.many(items, depth))
             case "k" | "g" | "j" | "w" | "A", [int(number), str(name)]:

@@ -97,6 +97,10 @@ class PlainEncoder:
         """The node of several values."""
         return [tag, *(self.value(item, depth + 1) for item in items)]
 
+    def changeable(self, tag: str, value: Any, items: Iterable[Any], depth: int) -> list[Any]:
+        """The node of a container that can change. A subclass may send it once only."""
+        return self.many(tag, items, depth)
+
     def value(self, value: Any, depth: int = 0) -> Any:
         """The node of a value. Raises PlainError if it is too deep or too large."""
         if depth > DEEPEST:
@@ -114,12 +118,12 @@ class PlainEncoder:
         if issubclass(kind, float):
             return ["f", float.hex(value)]
         if issubclass(kind, list):
-            return self.many("l", list.__iter__(value), depth)
+            return self.changeable("l", value, list.__iter__(value), depth)
         if issubclass(kind, tuple):
             return self.many("t", tuple.__iter__(value), depth)
         if issubclass(kind, dict):
             pairs = itertools.chain.from_iterable(list(dict.items(value)))
-            return self.many("d", pairs, depth)
+            return self.changeable("d", value, pairs, depth)
         return self._rarer(value, kind, depth)
 
     def special(self, value: Any, kind: type, depth: int) -> list[Any] | None:
@@ -140,7 +144,7 @@ class PlainEncoder:
 
     def _rarer(self, value: Any, kind: type, depth: int) -> Any:
         if issubclass(kind, set):
-            return self.many("s", set.__iter__(value), depth)
+            return self.changeable("s", value, set.__iter__(value), depth)
         if issubclass(kind, frozenset):
             return self.many("z", frozenset.__iter__(value), depth)
         if issubclass(kind, (bytes, bytearray)):

@@ -93,9 +93,8 @@ class Candidate:
         raise self.raised[-1]
 
     def _question(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        encoder = kinds.Encoder(_ROOM, _given_back)
         try:
-            question = {"args": encoder.value(list(args)), "kwargs": encoder.value(kwargs)}
+            question = {"args": _sent(list(args)), "kwargs": _sent(kwargs)}
         except plain.PlainError as exc:
             # After an answer, the test may have made the argument from it.
             fault = AnswerFault if self.answers else TestFault
@@ -232,6 +231,10 @@ async def _asynchronous(candidate: Candidate, number: int) -> AsyncIterator[Any]
         except _TestStopped:
             return
         yield item
+
+
+def _sent(value: Any) -> Any:
+    return kinds.Encoder(_ROOM, _given_back).value(value)
 
 
 def _given_back(tag: str, value: Any) -> list[Any] | None:

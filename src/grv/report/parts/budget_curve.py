@@ -36,7 +36,11 @@ BUDGET_CURVE = TableSchema(
         c.LOG,
         c.COSTS,
         c.text("series", "series", f"`{_BEST_PAIR}`, or the name of a policy"),
-        c.text("kind", "kind", "`curve`: a step that holds up to the next one; `mark`; or `row`, which is not drawn"),
+        c.text(
+            "kind",
+            "kind",
+            "`curve`: a step that holds up to the next one; `mark`; or `row`, which is not drawn",
+        ),
         c.COST,
         c.SOLVED,
         c.PAIR_M,

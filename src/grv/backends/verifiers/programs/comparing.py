@@ -201,6 +201,8 @@ def _describe(node: Any, parts: list[str], room: list[int], depth: int) -> None:
     if room[0] <= 0 or depth > plain.DEEPEST:
         return
     match node:
+        case ["&", _, *shared]:
+            return _describe(shared, parts, room, depth + 1)
         case ["l" | "t" | "s" | "z" | "i" | "d" as tag, *items]:
             parts.append(_BRACKETS[tag][0])
             for index, item in enumerate(items):

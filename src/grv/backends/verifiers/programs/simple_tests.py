@@ -31,13 +31,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...sandbox import plain
+from ...sandbox import kinds, plain
 from .inert import imported, is_deeper, names_of_helpers
 from .refuting import words
 from .syntax import parse
 
 _LARGEST_TEST = 1 << 14  # characters
 _LARGEST_LITERAL = 1 << 14  # bytes, roughly
+_LARGEST_QUESTION = 1 << 30  # bytes, roughly, as in a process
 _DEEPEST = 30  # levels of a test's syntax tree, and of an answer
 _MOST_HASHED = 256  # items of a set or dictionary: a candidate can choose keys that collide
 _SMALL = 1 << 53
@@ -484,27 +485,26 @@ class _Reader:
             raise Unclear
         places = len(nodes)
         if all(isinstance(part, _Literal) for part in parts):
-            known = [_sent(part.value) for part in parts if isinstance(part, _Literal)]
+            known = [part.value for part in parts if isinstance(part, _Literal)]
             sent, named = _arguments(known[:places], names, known[places:])
             return lambda scope: scope.call(sent, named)
 
         def called(scope: _Scope) -> Any:
-            nodes = [_sent(part(scope)) for part in parts]
-            return scope.call(*_arguments(nodes[:places], names, nodes[places:]))
+            values = [part(scope) for part in parts]
+            return scope.call(*_arguments(values[:places], names, values[places:]))
 
         return called
 
 
 def _arguments(
-    nodes: Sequence[Any], names: Sequence[str | None], named: Sequence[Any]
-) -> tuple[list[Any], list[Any]]:
+    values: list[Any], names: Sequence[str | None], named: Sequence[Any]
+) -> tuple[Any, Any]:
     """The nodes of the positional arguments and of those with names."""
-    pairs = zip(names, named, strict=True)
-    return ["l", *nodes], ["d", *(part for pair in pairs for part in pair)]
+    return _sent(values), _sent(dict(zip(names, named, strict=True)))
 
 
 def _sent(value: Any) -> Any:
-    """The node of an argument. The order of a set's items may differ in another process."""
+    """The node of arguments. The order of a set's items may differ in another process."""
     waiting = [value]
     while waiting:
         match waiting.pop():
@@ -517,7 +517,7 @@ def _sent(value: Any) -> Any:
                 waiting.extend(pairs.values())
             case _:
                 raise Unclear
-    return plain.encode(value)
+    return kinds.Encoder(_LARGEST_QUESTION, lambda tag, value: None).value(value)
 
 
 def _stored(node: ast.AST) -> Iterable[str]:
