@@ -301,9 +301,10 @@ def called(messages, info):  # every third call of the tool does not have its fo
 typed = Agent(FunctionModel(called), output_type=Sum, retries=0)
 agent = Agent("openai-chat:qwen3")
 equal = lambda output: 0.0
+is_five = lambda output: output.total == 5
 given = {"score": equal, "costs": (1, 1), "budget": 40, "ledger": "runs.db"}
-first = asyncio.run(verified_run(typed, "five", lambda output: output.total == 5, **given))
-again = verified_run_sync(typed, "five", lambda output: output.total == 5, **given)
+first = asyncio.run(verified_run(typed, "five", is_five, **given))
+again = verified_run_sync(typed, "five", is_five, **given)
 assert isinstance(again.output, Sum)
 none = verified_run_sync(agent, "none", lambda output: False, equal, (1, 1), 10)
 check = {"kind": "math", "answer": "3"}
