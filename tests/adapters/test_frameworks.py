@@ -191,6 +191,7 @@ def test_inspect_killed_and_retried_pays_for_nothing_twice(
     inspect: Environment, tmp_path: Path, server: FakeOpenai
 ) -> None:
     (tmp_path / "sums.py").write_text(SUMS)
+    server.text = lambda prompt, index: str(3 * index % 8)
     (tmp_path / "dies").touch()
     evaluate(inspect, tmp_path, "eval", "sums.py@sums", code=9)
     before = server.made
