@@ -76,6 +76,12 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("csv") / "log.csv"
 
 
+def test_of_two_faults_both_readers_name_the_same(file: Path) -> None:
+    file.write_bytes(b"score,score\n\xff")
+
+    assert outcome(read_csv, file) == outcome(read_any, file)
+
+
 @pytest.mark.parametrize("for_arrow", [0, 1 << 60], ids=["arrow", "splitting"])
 @settings(max_examples=examples(100))
 @given(content=files(), part=st.sampled_from([1, 5, 1 << 20]))

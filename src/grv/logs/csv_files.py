@@ -88,8 +88,8 @@ def read_plain(path: str) -> tuple[Columns, Sequence[int]] | None:
     delimiter = _delimiter(path)
     try:
         head = _head(first.decode().split(delimiter), path)
-    except UnicodeDecodeError:
-        return None
+    except (LogError, UnicodeDecodeError):
+        return None  # what is wrong first may be something else
     columns: Columns | None = None
     if len(content) >= FOR_ARROW:
         columns = by_arrow(content, head, delimiter, rows)
