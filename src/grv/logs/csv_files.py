@@ -27,7 +27,7 @@ Columns = dict[str, NDArray[Any]]
 
 _ROWS = 1 << 16  # rows that are kept as lists
 _PART = 1 << 20  # characters of a plain file that are split together
-FOR_ARROW = 8 << 20  # bytes of a file that is worth the import of pyarrow
+FOR_ARROW = 4 << 20  # bytes of a file that is worth the import of pyarrow
 _BOM = b"\xef\xbb\xbf"
 _NOT_PLAIN = (b'"', b"'", b"\0", b"\n\n", b"\n\r\n")  # quotes, and blank lines
 
