@@ -129,7 +129,9 @@ def test_a_model_server_learns_the_span_of_its_call(monkeypatch: pytest.MonkeyPa
     span = by_name(exporter.get_finished_spans())["chat"]
     given = server.received[0].headers["traceparent"]
 
-    assert given == f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-01"
+    flags = f"{span.context.trace_flags:02x}"
+    assert given == f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-{flags}"
+    assert span.context.trace_flags.sampled
     assert "traceparent" not in _headers_without_spans()
 
 
@@ -178,7 +180,7 @@ def test_a_request_its_search_and_the_model_are_one_trace(tmp_path: Path) -> Non
             client.chat.completions.create(
                 model="m",
                 messages=[{"role": "user", "content": "What is 6 times 7?"}],
-                extra_body={"grv": {"check": check()}},
+                extra_body={"grv": check()},
                 extra_headers={"traceparent": PARENT},
             )
             server.stop()
