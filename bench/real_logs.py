@@ -42,8 +42,14 @@ def main() -> None:
             if wanted and f"score_{score}" not in wanted:
                 continue
             log = grv.Log.load(folder / file, score=f"score_{score}")
-            made = grv.compare(POLICIES, log, (1, 10), orders=ORDERS, keys=True, baseline="verify-all")
-            record = {"problems": made.log.solvable, "orders": ORDERS, "rows": rows_of(made.to_json())}
+            made = grv.compare(
+                POLICIES, log, (1, 10), orders=ORDERS, keys=True, baseline="verify-all"
+            )
+            record = {
+                "problems": made.log.solvable,
+                "orders": ORDERS,
+                "rows": rows_of(made.to_json()),
+            }
             found[f"{name} {score}"] = record
             OUT.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

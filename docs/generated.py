@@ -185,10 +185,15 @@ def real_logs() -> str:
     path = Path(__file__).parent / "research" / "real-logs.json"
     found = json.loads(path.read_text(encoding="utf-8"))
     names = list(found)
-    head = ["policy", *(f"{name.replace('humaneval', 'HumanEval').replace('aime', 'AIME')}" for name in names)]
+    head = [
+        "policy",
+        *(f"{name.replace('humaneval', 'HumanEval').replace('aime', 'AIME')}" for name in names),
+    ]
     lines = [head, ["---", *["---:"] * len(names)]]
-    for policy in found[names[0]]["rows"]:
-        lines.append([f"`{policy}`", *(shown_ratio(found[name]["rows"][policy]) for name in names)])
+    lines += [
+        [f"`{policy}`", *(shown_ratio(found[name]["rows"][policy]) for name in names)]
+        for policy in found[names[0]]["rows"]
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -218,7 +223,10 @@ def other_tools() -> str:
         cells = []
         for log in logs.values():
             cost, solved = log["rows"].get(within, (None, None))
-            cells += ["" if cost is None else f"{cost:.0f}", "" if cost is None else f"{solved:.0%}"]
+            cells += [
+                "" if cost is None else f"{cost:.0f}",
+                "" if cost is None else f"{solved:.0%}",
+            ]
             cells.append(f"{log['rows'][whole][0]:,.0f}" if whole else "never")
         lines.append([tool, *cells])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -105,7 +105,9 @@ def costs() -> str:
     title = "What a verified answer costs on two public logs"
     parts = [text(30, 38, title, 18, font_weight="600")]
     parts.append(
-        text(30, 60, "Relative to verifying each candidate as it comes; 95 % intervals.", fill=FAINT)
+        text(
+            30, 60, "Relative to verifying each candidate as it comes; 95 % intervals.", fill=FAINT
+        )
     )
     for side, (key, name) in enumerate(LOGS.items()):
         left = 250 + 380 * side
@@ -119,9 +121,8 @@ def costs() -> str:
                 bold = "700" if policy == "learning" else "400"
                 parts.append(text(235, y + 15, words, text_anchor="end", font_weight=bold))
             end = min(row["ratio"], 1.9)
-            parts.append(
-                f'<rect x="{left}" y="{y}" width="{150 * end:.1f}" height="20" rx="3" fill="{colour}"/>'
-            )
+            size = f'width="{150 * end:.1f}" height="20"'
+            parts.append(f'<rect x="{left}" y="{y}" {size} rx="3" fill="{colour}"/>')
             if row["ratio"] > end:  # the bar is cut
                 x = left + 150 * end - 18
                 parts.append(f'<path d="M{x:g} {y + 22}l8 -24h5l-8 24z" fill="{PAPER}"/>')
@@ -132,7 +133,9 @@ def costs() -> str:
                     ' stroke-opacity=".55" stroke-width="2"/>'
                 )
                 end = max(end, min(row["high"], 1.9))
-            parts.append(text(left + 150 * end + 7, y + 15, f"{row['ratio']:.2f}", font_weight="600"))
+            parts.append(
+                text(left + 150 * end + 7, y + 15, f"{row['ratio']:.2f}", font_weight="600")
+            )
         parts.append(
             f'<path d="M{one} 102V{108 + 34 * len(ROWS)}" stroke="{FAINT}" stroke-dasharray="3 3"/>'
         )

@@ -108,7 +108,9 @@ def check_offline(environment: Environment, folder: Path) -> None:
 
     ran = environment.run("grv", "demo", "--replay", cwd=folder)
     start = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
-    table = next(each for each in re.findall(r"```text\n(.*?)```", start, re.S) if "hindsight" in each)
+    table = next(
+        each for each in re.findall(r"```text\n(.*?)```", start, re.S) if "hindsight" in each
+    )
     assert table in ran.out, ran
 
     offline = [each for each in commands() if each.startswith(("grv compare", "grv report"))]

@@ -48,7 +48,10 @@ def test_the_table_has_the_numbers_of_a_comparison_with_equal_settings() -> None
     assert table(comparison) in ran.out
     assert comparison.settings["keys"] is False
     own, arriving = comparison["varied"], comparison["verify-all"]
-    assert f"varied, the default, costs {1 - own.cost / arriving.cost:.0%} less than verifying each" in ran.out
+    assert (
+        f"varied, the default, costs {1 - own.cost / arriving.cost:.0%} less than verifying each"
+        in ran.out
+    )
 
 
 @pytest.mark.slow
