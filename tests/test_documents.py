@@ -320,6 +320,23 @@ def test_the_columns_of_a_log_are_those_of_the_reader() -> None:
     assert listed == [(name, "yes") for name in REQUIRED] + [(name, "no") for name in OPTIONAL]
 
 
+def test_the_readme_has_the_costs_of_the_recorded_comparisons() -> None:
+    found = json.loads((DOCS / "research" / "real-logs.json").read_text(encoding="utf-8"))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\| `([\w-]+)` \|[^|]*\| ([^|]*) \| ([^|]*) \|$", text, re.MULTILINE)
+    logs = [found[name]["rows"] for name in ("humaneval codet", "aime text_lr")]
+    assert len(shown) == 6
+    for policy, *cells in shown:
+        assert cells == [GENERATED["shown_ratio"](rows[policy]) for rows in logs], policy
+
+
+def test_the_pictures_of_the_start_page_are_those_that_their_script_draws() -> None:
+    drawn = runpy.run_path(str(DOCS / "make_story.py"))
+    for name, picture in (("idea", drawn["idea"]), ("real-logs", drawn["costs"])):
+        committed = (DOCS / "gallery" / f"{name}.svg").read_text(encoding="utf-8")
+        assert committed == picture(), "python docs/make_story.py"
+
+
 def test_the_page_about_own_code_shows_the_example() -> None:
     (shown,) = fences(DOCS / "guide" / "own-code.md", "python")
     assert shown.strip() in (ROOT / "examples" / "own_code.py").read_text(encoding="utf-8")

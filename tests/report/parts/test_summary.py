@@ -57,7 +57,9 @@ def test_measured_costs_are_those_of_compare() -> None:
     asked = ReportRequest(costs=(Costs(1, 10), None), policies=FEW, orders=2, many_orders=3)
     made = make_report([ReportSource("x", log=log)], asked)
     saved = compare(FEW, log, log.measured, orders=2).rows
-    assert made["summary"].only(costs="measured").column("cost") == sorted(row.cost for row in saved)
+    assert made["summary"].only(costs="measured").column("cost") == sorted(
+        row.cost for row in saved
+    )
     assert made["optimal_pairs"].only(costs="measured").column("orders") == [2] * 4
     assert any("on average a candidate cost" in note for note in made["summary"].notes)
     assert "measured" in " ".join(made["cheaper_verifier"].notes)

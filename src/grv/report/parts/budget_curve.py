@@ -30,13 +30,18 @@ BUDGET_CURVE = TableSchema(
     name="budget_curve",
     title="Solved rate against budget",
     caption="The curve shows the best single pair within each mean cost, chosen with knowledge of"
-    " the verdicts. The marks show the main policies at their mean costs; the numbers include the others.",
+    " the verdicts. The marks show the main policies at their mean costs; the numbers include the"
+    " others.",
     alt="A rising step curve of the share solved against cost, with a mark for each policy.",
     columns=(
         c.LOG,
         c.COSTS,
         c.text("series", "series", f"`{_BEST_PAIR}`, or the name of a policy"),
-        c.text("kind", "kind", "`curve`: a step that holds up to the next one; `mark`; or `row`, which is not drawn"),
+        c.text(
+            "kind",
+            "kind",
+            "`curve`: a step that holds up to the next one; `mark`; or `row`, which is not drawn",
+        ),
         c.COST,
         c.SOLVED,
         c.PAIR_M,
