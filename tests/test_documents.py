@@ -59,7 +59,6 @@ NOT_RUN = {
     "grv solve summaries.jsonl": "waits for a person; tests/serve/review",
     "export GRV_REVIEWERS": "sets a variable",
     "docker ": "needs a container engine; tests/test_containers.py",
-    "podman ": "needs a container engine; tests/test_containers.py",
     "kubectl ": "needs a cluster; tests/test_deploy.py validates the objects",
     "sudo ": "changes the machine; tests/test_deploy.py checks the unit",
     "ollama ": "downloads a model",
