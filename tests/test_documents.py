@@ -58,7 +58,7 @@ NOT_RUN = {
     "grv solve sevens.jsonl": "needs the plugin of examples/plugin; tests/test_plugins.py",
     "grv solve summaries.jsonl": "waits for a person; tests/serve/review",
     "export GRV_REVIEWERS": "sets a variable",
-    "docker ": "needs a container engine; tests/test_containers.py",
+    "docker ": "needs a container engine; tests/test_deploy.py checks the files",
     "kubectl ": "needs a cluster; tests/test_deploy.py validates the objects",
     "sudo ": "changes the machine; tests/test_deploy.py checks the unit",
     "ollama ": "downloads a model",
