@@ -173,10 +173,10 @@ def _check(*more: str) -> Schema:
         then = {"properties": fields, "additionalProperties": False}
         branches.append({"if": {"properties": {"kind": {"const": name}}}, "then": then})
     # Packages may add kinds; their fields are their own.
-    kind = {"type": "string", "minLength": 1, "examples": [*KINDS]}
+    any_kind = {"type": "string", "minLength": 1, "examples": [*KINDS]}
     return {
         "type": "object",
-        "properties": {"kind": kind},
+        "properties": {"kind": any_kind},
         "required": ["kind"],
         "allOf": branches,
     }
