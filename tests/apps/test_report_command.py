@@ -83,7 +83,7 @@ def test_every_option_of_compare_means_the_same(
             costs = f"{1 + at % 3},{5 + at % 4}"
             rows.append(f"{problem},{at},{passed},{scores},{passed}{at % 4},{costs}")
     Path("log.csv").write_text("\n".join(rows), encoding="utf-8")
-    named = ("adaptive", "hindsight", "verify-all", "default")
+    named = ("adaptive", "hindsight", "verify-all", "varied")
     policies = [word for name in named for word in ("--policy", name)]
     given = ["log.csv", "--json", "numbers.json", "--orders", "2", *policies, *options]
     assert run(["compare", *given]) == 0
