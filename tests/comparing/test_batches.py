@@ -99,9 +99,7 @@ def test_every_baseline_gives_a_share_that_rises_with_the_budget(name: str) -> N
     assert shares == sorted(shares)
     assert shares[-1] == 1
     policies = {row.policy for row in rows_of(found, name)}
-    assert policies == {
-        "verify-all" if name in ("reset", "elimination", "two-stage") else "varied"
-    }
+    assert policies == {"verify-all" if name in ("reset", "elimination", "two-stage") else "varied"}
 
 
 @pytest.mark.slow
