@@ -138,7 +138,7 @@ def test_a_model_server_learns_the_span_of_its_call(monkeypatch: pytest.MonkeyPa
 def _headers_without_spans() -> dict[str, str]:
     with FaultyServer() as server:
         solved(generator=OpenaiGenerator("m", base_url=server.url))
-        return server.received[0].headers
+        return dict(server.received[0].headers)
 
 
 def test_nothing_is_imported_for_spans_that_nobody_records() -> None:
