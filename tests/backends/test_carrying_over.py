@@ -212,6 +212,12 @@ RIGHT = [
     ('nested', '',
      "from collections import Counter\ndef check(c):\n    assert c(1) == {'a': [Counter('aa'), (1, {2})]}",
      "from collections import Counter\ndef f(x): return {'a': [Counter('aa'), (1, {2})]}"),
+    ('a keyword named self', '',
+     "def check(c):\n    for x in [1]: assert c(self=x) == 1",
+     "def f(self): return self"),
+    ('surrogates as an argument', '',
+     "def check(c):\n    for x in ['\\ud83d\\ude00']: assert c(x) == (2, x)",
+     "def f(x): return len(x), x"),
 ]  # fmt: skip
 WRONG = [
     ('ordered wrong', '',
@@ -288,6 +294,9 @@ WRONG = [
     ('TypeError of an iterator', '',
      'def check(c):\n    assert list(c([1, 2])) == [1, 2]',
      "def same(x):\n    if x is None: raise TypeError('no')\n    return x\ndef f(x): return map(same, [None, *x])"),
+    ('surrogates', '',
+     "def check(c):\n    for x in 'ab': assert c(x) == {x: '\\U0001f600'}",
+     "def f(x): return {x: '\\ud83d\\ude00'}"),
 ]  # fmt: skip
 EVALUATING = [
     ('eval names the expected value', '',
@@ -410,7 +419,7 @@ NODES: list[Any] = [
     ["X", "__E__", ["builtins.Exception"], ["t"], "", ["d"]],
     ["X", "E", ["builtins.Exception"], 1, "", ["d"]], ["M", ["l", 1], "O8", [1]],
     ["M", ["l", 1], "<i8", [7]], ["K", ["l"]], ["I", 1], ["k", "x", "y"], ["k", 1], ["?", 1],
-    ["T", "builtins.slice"], ["T", "types.SimpleNamespace", ["d", 1, 2]],
+    ["u", "ff"], ["u", "x"], ["u", 1], ["T", "builtins.slice"], ["T", "types.SimpleNamespace", ["d", 1, 2]],
 ]  # fmt: skip
 
 

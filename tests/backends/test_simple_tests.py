@@ -489,6 +489,31 @@ def test_a_call_is_not_made_again_in_the_process(
     assert evidence["args"] == "[4]"
 
 
+def test_surrogates_are_asked_for_alike(pair: WorkerPair) -> None:
+    test = "assert f('\\ud83d\\ude00') == 2"
+    fraction = "from fractions import Fraction\ndef f(x): return Fraction(len(x))"
+    for program in (fraction, "def f(x): return len(x)"):
+        assert found_by(pair, test, program)[0] is Verdict.PASSED
+
+
+def test_what_only_the_judge_has_asked_is_no_answer_to_the_process(
+    pair: WorkerPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process ends before it asks anything: the candidate is not the cause."""
+    start = pair.tester
+
+    @contextmanager
+    def ended(memory_mb: int) -> Iterator[Run]:
+        with start(memory_mb) as run:
+            run.end()
+            yield run
+
+    monkeypatch.setattr(pair, "tester", ended)
+    verdict, reason, evidence = found_by(pair, COUNT, PROGRAMS["counts, with a fraction"])
+    assert (verdict, reason) == (Verdict.BROKEN, "the test did not end: closed")
+    assert "got" not in evidence
+
+
 def test_a_changed_argument_reaches_no_later_call(pair: WorkerPair) -> None:
     """Literals belong to the judge: a candidate that changes its copy changes nothing else."""
     test = "x = [1, 2]\nassert f(x, 1) == [2, 4]\nassert x == [1, 2] and f(x, 1) == [2, 4]"

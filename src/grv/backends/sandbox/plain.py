@@ -5,6 +5,7 @@
     ["l", ...]   lists                    ["t", ...]   tuples
     ["d", k, v, k, v, ...]  dictionaries  ["s", ...]   sets       ["z", ...]  frozen sets
     ["b", hex]   bytes                    ["B", hex]   byte arrays
+    ["u", hex]   texts with a surrogate before another, which JSON would join to one character
     ["c", re, im]  complex numbers        ["r", start, stop, step]   ranges
     ["F", n, d]  fractions                ["D", text]  decimals
     ["i", ...]   iterators, consumed      ["a", list]  arrays
@@ -20,6 +21,7 @@ the limits below.
 from __future__ import annotations
 
 import itertools
+import re
 import sys
 from collections.abc import Callable, Iterable
 from types import GeneratorType
@@ -28,6 +30,7 @@ from typing import Any
 DEEPEST = 64  # levels of nesting
 _SMALL = 1 << 53
 _DECIMAL_EXPONENT = 10_000
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _BUILT_IN = {int, str, float, list, tuple, dict, set, frozenset, bytes, bytearray, complex, range}
 _EMPTY: tuple[Any, ...] = ([], (), {}, set(), "", b"", range(0))
 ITERATORS: tuple[type, ...] = (
@@ -107,8 +110,7 @@ class PlainEncoder:
         if issubclass(kind, int):
             return self._integer(int.__index__(value))
         if issubclass(kind, str):
-            self.spend(len(value))
-            return str.__str__(value)
+            return self._text(str.__str__(value))
         if issubclass(kind, float):
             return ["f", float.hex(value)]
         if issubclass(kind, list):
@@ -123,6 +125,14 @@ class PlainEncoder:
     def special(self, value: Any, kind: type, depth: int) -> list[Any] | None:
         """The node of a value that is not of a built-in type; None if it has no node of its own."""
         return None
+
+    def _text(self, value: str) -> Any:
+        self.spend(len(value))
+        if value.isascii() or _PAIR.search(value) is None:
+            return value
+        data = value.encode("utf-8", "surrogatepass")
+        self.spend(2 * len(data))
+        return ["u", data.hex()]
 
     def _integer(self, value: int) -> Any:
         self.spend(value.bit_length() // 4)
@@ -214,6 +224,10 @@ def _bytes(text: Any) -> bytes:
     return bytes(made(bytes.fromhex, "hexadecimal bytes", text))
 
 
+def _text(data: Any) -> str:
+    return str(made(_bytes(data).decode, "a text", "utf-8", "surrogatepass"))
+
+
 def _whole(node: Any) -> int:
     value = decode(node)
     if not isinstance(value, int):
@@ -254,6 +268,7 @@ _SCALARS: dict[str, tuple[int, Callable[..., Any]]] = {
     "n": (1, integer),
     "f": (1, real),
     "b": (1, _bytes),
+    "u": (1, _text),
     "B": (1, lambda text: bytearray(_bytes(text))),
     "c": (2, lambda re, im: complex(real(re), real(im))),
     "r": (3, _range),

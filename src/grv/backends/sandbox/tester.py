@@ -137,7 +137,7 @@ class RemoteFunction:
         self._candidate = candidate
         self._number = number
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return or raise what the function does."""
         if self._number is None:
             return self._candidate.ask(args, kwargs)

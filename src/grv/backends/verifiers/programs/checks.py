@@ -357,6 +357,7 @@ class AssertsCheck(ProgramCheck):
         try:
             outcome = simple.outcome(calls.ask_and_keep)
         except Unclear:
+            calls.begin_again()
             return None
         except _Unanswered as end:
             return end.finding
@@ -444,7 +445,7 @@ class _Calls:
     Attributes:
         times: when the calls were made.
         kept: questions with their answers, for a process that asks them again.
-        is_answered: whether there was an answer.
+        is_answered: whether the test got an answer.
     """
 
     def __init__(self, run: Run, seconds: float) -> None:
@@ -477,6 +478,12 @@ class _Calls:
         self.kept.append((question, self.ask(question)))
         return self._answer
 
+    def begin_again(self) -> None:
+        """Note that the test starts again, in a process that has not asked anything yet."""
+        self._question = {}
+        self._answer = {}
+        self.is_answered = False
+
     def repeat(self, question: Mapping[str, Any]) -> Mapping[str, Any]:
         """The first kept answer, which is the one to this question; else the candidate's."""
         if not self.kept:
@@ -486,6 +493,7 @@ class _Calls:
             raise SandboxDied("the test asks something else than the judge", backend="sandbox")
         self._question = question
         self._answer = answer
+        self.is_answered = True
         return answer
 
     def last(self) -> dict[str, Any]:
