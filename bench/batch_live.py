@@ -192,9 +192,13 @@ def drawn_again(log: Log, whole: float) -> dict[float, list[float]]:
     """Where one run ends in 95 of 100 cases, if its candidates are drawn from the log again."""
     chance = np.random.default_rng(0)
     solved: dict[float, list[float]] = {share: [] for share in SHARES}
+
+    def drawn(number: int) -> list[int]:
+        return [int(place) for place in chance.choice(number, CANDIDATES)]
+
     for _ in range(DRAWN_RUNS):
         courses = [
-            course_of(grv.Search(DEFAULT, COSTS), problem, chance.choice(len(problem), CANDIDATES))
+            course_of(grv.Search(DEFAULT, COSTS), problem, drawn(len(problem)))
             for problem in log.problems
         ]
         for share in SHARES:

@@ -2,8 +2,8 @@
 
 python bench/fit_population.py humaneval_codegen16b.parquet --score score_codet
 
-The pass rate of a problem is 10^(low + (high - low) b), b ~ Beta(alpha, beta): the likelihood of the
-counts, given that a problem has a pass, chooses alpha and beta, with low and high fixed. The
+The pass rate of a problem is 10^(low + (high - low) b), b ~ Beta(alpha, beta): the likelihood of
+the counts, given that a problem has a pass, chooses alpha and beta, with low and high fixed. The
 separation of a problem is that at which normal scores have its AUC; its spread is what the errors
 of the AUC (Hanley and McNeil) do not explain.
 """

@@ -48,7 +48,7 @@ def _help(words: Sequence[str]) -> str:
 def commands() -> str:
     """The help of every command, from the parser of the command line."""
     parts = []
-    with patch.dict("os.environ", {"COLUMNS": "100", "TERM": "dumb"}):
+    with patch.dict("os.environ", {"COLUMNS": "80", "TERM": "dumb"}):
         for words in command_names():
             shown = _help(words)
             parts.append(f"## {' '.join(['grv', *words])}\n\n```text\n{shown}\n```\n")
@@ -181,6 +181,58 @@ def promise_tables() -> str:
     return "\n".join(parts)
 
 
+def real_logs() -> str:
+    """The table of costs on real logs, from the figures that bench/real_logs.py wrote."""
+    path = Path(__file__).parent / "research" / "real-logs.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    names = list(found)
+    head = [
+        "policy",
+        *(f"{name.replace('humaneval', 'HumanEval').replace('aime', 'AIME')}" for name in names),
+    ]
+    lines = [head, ["---", *["---:"] * len(names)]]
+    lines += [
+        [f"`{policy}`", *(shown_ratio(found[name]["rows"][policy]) for name in names)]
+        for policy in found[names[0]]["rows"]
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def shown_ratio(row: Mapping[str, float]) -> str:
+    """A ratio with its interval."""
+    if row["low"] == row["high"] == 1:
+        return "1"
+    return f"{row['ratio']:.2f} [{row['low']:.2f}, {row['high']:.2f}]"
+
+
+_TOOLS = {  # the rows of docs/research/other-tools.json: within the budget, and to the end
+    "DSPy `BestOfN` (N = 16)": ("one by one", "verify-all"),
+    "Inspect `epochs`, Harbor `n_attempts` (16)": ("all", "all, to the end"),
+    "its_hub, optillm: the best of 16, verified once": ("fixed(16, 1)", ""),
+    "best-of-n, the best size, best first": ("", "difficulty-1"),
+    "grv": ("varied, 176", "varied"),
+}
+
+
+def other_tools() -> str:
+    """What the rules of other tools cost, from the figures that bench/other_tools.py wrote."""
+    path = Path(__file__).parent / "research" / "other-tools.json"
+    logs = json.loads(path.read_text(encoding="utf-8"))
+    titles = [f"{name}: {what}" for name in logs for what in ("cost", "solved", "to the end")]
+    lines = [["rule", *titles], ["---", *["---:"] * len(titles)]]
+    for tool, (within, whole) in _TOOLS.items():
+        cells = []
+        for log in logs.values():
+            cost, solved = log["rows"].get(within, (None, None))
+            cells += [
+                "" if cost is None else f"{cost:.0f}",
+                "" if cost is None else f"{solved:.0%}",
+            ]
+            cells.append(f"{log['rows'][whole][0]:,.0f}" if whole else "never")
+        lines.append([tool, *cells])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def rounds_legend() -> str:
     """What the pictures of rounds show."""
     return rounds.LEGEND
@@ -195,6 +247,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "promise settings": promise_settings,
     "promise tables": promise_tables,
     "rounds legend": rounds_legend,
+    "real logs": real_logs,
+    "other tools": other_tools,
     "agents": agents,
     "generators": generators,
     "scores": scores,

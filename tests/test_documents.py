@@ -58,8 +58,7 @@ NOT_RUN = {
     "grv solve sevens.jsonl": "needs the plugin of examples/plugin; tests/test_plugins.py",
     "grv solve summaries.jsonl": "waits for a person; tests/serve/review",
     "export GRV_REVIEWERS": "sets a variable",
-    "docker ": "needs a container engine; tests/test_containers.py",
-    "podman ": "needs a container engine; tests/test_containers.py",
+    "docker ": "needs a container engine; tests/test_deploy.py checks the files",
     "kubectl ": "needs a cluster; tests/test_deploy.py validates the objects",
     "sudo ": "changes the machine; tests/test_deploy.py checks the unit",
     "ollama ": "downloads a model",
@@ -318,6 +317,23 @@ def test_the_columns_of_a_log_are_those_of_the_reader() -> None:
     text = (DOCS / "reference" / "log-columns.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `(\w+)` \| (yes|no)", text, re.MULTILINE)
     assert listed == [(name, "yes") for name in REQUIRED] + [(name, "no") for name in OPTIONAL]
+
+
+def test_the_readme_has_the_costs_of_the_recorded_comparisons() -> None:
+    found = json.loads((DOCS / "research" / "real-logs.json").read_text(encoding="utf-8"))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\| `([\w-]+)` \|[^|]*\| ([^|]*) \| ([^|]*) \|$", text, re.MULTILINE)
+    logs = [found[name]["rows"] for name in ("humaneval codet", "aime text_lr")]
+    assert len(shown) == 6
+    for policy, *cells in shown:
+        assert cells == [GENERATED["shown_ratio"](rows[policy]) for rows in logs], policy
+
+
+def test_the_pictures_of_the_start_page_are_those_that_their_script_draws() -> None:
+    drawn = runpy.run_path(str(DOCS / "make_story.py"))
+    for name, picture in (("idea", drawn["idea"]), ("real-logs", drawn["costs"])):
+        committed = (DOCS / "gallery" / f"{name}.svg").read_text(encoding="utf-8")
+        assert committed == picture(), "python docs/make_story.py"
 
 
 def test_the_page_about_own_code_shows_the_example() -> None:

@@ -53,6 +53,26 @@ def test_the_example_notebook_runs_in_a_kernel_and_shows_tables_and_pictures() -
     assert plain["other.verified"] == "True"
 
 
+ROLES = {"engineer": "Verified answer", "budget": "of the money solves", "training": "sft 6 lines"}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("role", ROLES)
+def test_the_notebook_of_a_role_runs_in_a_kernel_and_is_committed_without_output(role: str) -> None:
+    read: Any = nbformat.read
+    notebook = read(EXAMPLE.parent / f"{role}.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert all(not cell.get("outputs") for cell in notebook.cells)
+    nbclient.NotebookClient(notebook, timeout=200, kernel_name="python3").execute()
+    shown = "".join(
+        output.get("text", "") + str(output.get("data", ""))
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+    )
+    assert ROLES[role] in shown
+
+
 def example() -> Any:
     read: Any = nbformat.read
     return read(EXAMPLE, as_version=4)

@@ -101,13 +101,17 @@ def run_python(environment: Environment, folder: Path) -> Ran:
 
 
 def check_offline(environment: Environment, folder: Path) -> None:
-    """The README's example, its table, and its commands for a log."""
+    """The README's example, the table of the start page, and the README's commands for a log."""
     ran = run_python(environment, folder)
     assert ran.code == 0, ran.err
     assert ran.out.startswith("solved ")
 
     ran = environment.run("grv", "demo", "--replay", cwd=folder)
-    assert fences("text")[0] in ran.out, ran
+    start = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    table = next(
+        each for each in re.findall(r"```text\n(.*?)```", start, re.S) if "hindsight" in each
+    )
+    assert table in ran.out, ran
 
     offline = [each for each in commands() if each.startswith(("grv compare", "grv report"))]
     assert len(offline) == 2

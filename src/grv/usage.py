@@ -48,12 +48,11 @@ class Usage:
     @classmethod
     def total(cls, usages: Sequence[Usage], dollars: Sequence[float | None]) -> Usage:
         """The sum of calls that cost these dollars; unknown dollars of one make all unknown."""
-        known = [amount for amount in dollars if amount is not None]
         return cls(
             sum([usage.prompt_tokens for usage in usages]),
             sum([usage.completion_tokens for usage in usages]),
             sum([usage.seconds for usage in usages], 0.0),
-            sum(known, 0.0) if len(known) == len(dollars) else None,
+            total_of(dollars),
             sum([usage.cached_tokens for usage in usages]),
             sum([usage.cache_write_tokens for usage in usages]),
             sum([usage.reasoning_tokens for usage in usages]),
@@ -86,6 +85,12 @@ class Usage:
         if self.price_share != 1.0:
             data["price_share"] = self.price_share
         return data
+
+
+def total_of(dollars: Sequence[float | None]) -> float | None:
+    """The sum of amounts; None, which is unknown, if one of them is."""
+    known = [amount for amount in dollars if amount is not None]
+    return sum(known, 0.0) if len(known) == len(dollars) else None
 
 
 UNUSED = Usage()  # nothing is known

@@ -23,7 +23,7 @@ from support.commands import as_from_a_terminal
 GRV = str(Path(sys.executable).with_name("grv"))
 
 OPTIONS = {
-    "demo": ["--replay", "--first", "--ledger"],
+    "demo": ["--replay", "--serve", "--port", "--first", "--ledger"],
     "compare": [
         "--rewards",
         "--score",

@@ -317,7 +317,7 @@ class TestThePaper:
         saved = json.loads(table.read_text())
         assert (saved["settings"]["orders"], saved["settings"]["width"]) == (10, "all")
         assert saved["settings"]["order_scheme"] == "paper"
-        assert Counter(row["policy"] for row in saved["rows"]) == {"adaptive": 4, "default": 4}
+        assert Counter(row["policy"] for row in saved["rows"]) == {"adaptive": 4, "varied": 4}
         assert cli.run([*call, "--policy", "adaptive", "--orders", "100"]) == 0
         assert json.loads(table.read_text())["settings"]["orders"] == 100
 

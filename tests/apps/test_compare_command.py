@@ -126,16 +126,16 @@ def test_waiting_that_costs_more_takes_less_time(shown: Shown) -> None:
     assert read_json("out.json")["settings"]["pace"]["random_phase"] is True
 
 
-def test_ratios_are_relative_to_adaptive_or_else_to_default(shown: Shown) -> None:
+def test_ratios_are_relative_to_adaptive_or_else_to_varied(shown: Shown) -> None:
     assert "; ratios to adaptive\n" in shown("--policy", "adaptive", "--policy", "verify-all")
-    assert "; ratios to default\n" in shown("--policy", "adaptive( checks=3 )")
+    assert "; ratios to varied\n" in shown("--policy", "adaptive( checks=3 )")
 
 
 def test_a_baseline_is_the_row_of_all_ratios_and_becomes_one_if_it_is_none(shown: Shown) -> None:
     text = shown("--policy=adaptive", "--baseline= fixed(4,2)", "--json=out.json")
     rows = {row["policy"]: row for row in read_json("out.json")["rows"]}
 
-    assert list(rows) == ["adaptive", "default", "fixed(4,2)"]
+    assert list(rows) == ["adaptive", "varied", "fixed(4,2)"]
     assert "; ratios to fixed(4,2)\n" in text
     assert read_json("out.json")["settings"]["baseline"] == "fixed(4,2)"
     for row in rows.values():
@@ -145,7 +145,7 @@ def test_a_baseline_is_the_row_of_all_ratios_and_becomes_one_if_it_is_none(shown
 def test_a_baseline_may_be_spelled_in_another_way_than_its_row(shown: Shown) -> None:
     shown("--policy=fixed(4, k=2)", "--baseline=fixed(4,2)", "--json=out.json")
 
-    assert [row["policy"] for row in read_json("out.json")["rows"]] == ["fixed(4, k=2)", "default"]
+    assert [row["policy"] for row in read_json("out.json")["rows"]] == ["fixed(4, k=2)", "varied"]
     assert read_json("out.json")["settings"]["baseline"] == "fixed(4, k=2)"
 
 
@@ -153,7 +153,7 @@ def test_each_two_rows_can_be_compared(shown: Shown) -> None:
     text = shown("--policy=adaptive", "--policy=verify-all", "--pairs", "--json=out.json")
     tests = read_json("out.json")["tests"]
 
-    named = [("adaptive", "verify-all"), ("adaptive", "default"), ("verify-all", "default")]
+    named = [("adaptive", "verify-all"), ("adaptive", "varied"), ("verify-all", "varied")]
     assert [(pair["first"], pair["second"]) for pair in tests["pairs"]] == named
     for first, second in named:
         assert any(line.split()[1:3] == [first, second] for line in text.splitlines())
@@ -213,14 +213,14 @@ def test_rows_are_named_as_they_were_asked_for(shown: Shown) -> None:
     asked = ["fixed(4, k=2)", "adaptive( checks=3 )", "difficulty-7", "adaptive"]
     shown(*(f"--policy={text}" for text in asked), "--json", "out.json")
 
-    assert [row["policy"] for row in read_json("out.json")["rows"]] == [*asked, "default"]
+    assert [row["policy"] for row in read_json("out.json")["rows"]] == [*asked, "varied"]
 
 
 def test_default_is_what_decides_where_nobody_says(shown: Shown) -> None:
     shown("--policy=default", f"--policy={spec(DEFAULT)}", "--json", "out.json")
 
     default, named = read_json("out.json")["rows"]
-    assert default == {**named, "policy": "default"}
+    assert default == named
 
 
 def test_the_default_policy_is_not_added_where_it_has_another_name(shown: Shown) -> None:

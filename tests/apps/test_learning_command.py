@@ -109,7 +109,7 @@ def test_a_comparison_has_the_cost_by_position(tmp_path: Path) -> None:
 
     assert ran.code == 0, ran.err
     rows: list[dict[str, Any]] = json.loads(table.read_text())["rows"]
-    assert [row["policy"] for row in rows] == ["learning", "default"]
+    assert [row["policy"] for row in rows] == ["learning", "varied"]
     assert all(len(row["cost_by_position"]) == 8 for row in rows)
 
 

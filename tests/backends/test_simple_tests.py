@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.examples import examples
 
 from grv.backends.protocols import Finding
 from grv.backends.sandbox import kinds, plain, runner, tester
@@ -24,6 +23,7 @@ from grv.backends.verifiers.programs.inert import names_of_helpers
 from grv.backends.verifiers.programs.simple_tests import Unclear, simple_test
 from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.core.values import Verdict
+from support.examples import examples
 
 SIMPLE = {
     "check": "def check(candidate):\n    assert candidate(1, 2) == 3\n",

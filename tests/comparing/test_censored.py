@@ -20,7 +20,7 @@ from grv.logs.log import Log, LoggedProblem
 from support.commands import here
 from support.examples import examples
 
-LIVE = ("default", "adaptive", "verify-all", "alternate", "balanced", "fixed(6, 2)")
+LIVE = ("varied", "adaptive", "verify-all", "alternate", "balanced", "fixed(6, 2)")
 HEAD = "problem,candidate,passed,score,key,censored"
 
 
@@ -189,7 +189,7 @@ def test_a_censored_log_is_compared_with_bounds_and_words(exported: str) -> None
     assert "This log is censored: a search chose what to verify" in ran.out
     assert "do not tell which policy is cheapest" in ran.out
     rows = [line.split()[0] for line in ran.out.splitlines() if " 1,10 " in line]
-    assert rows[:4] == ["hindsight", "default", "adaptive", "adaptive-all"]
+    assert rows[:4] == ["hindsight", "varied", "adaptive", "adaptive-all"]
     assert "rows left out, because they need all labels: uniform-matched, difficulty-1" in ran.out
     assert not any(line.startswith("difficulty") for line in ran.out.splitlines())
     valued = here("compare", exported, "--value", "90", "--orders", "2")

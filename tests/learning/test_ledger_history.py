@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -63,7 +64,12 @@ def test_a_fit_reads_only_the_problems_that_it_is_fitted_to(
     path = recorded(tmp_path / "ledger", 90)
     read: list[str] = []
     whole = SqliteLedger.read
-    monkeypatch.setattr(SqliteLedger, "read", lambda *of: read.append(of[1]) or whole(*of))
+
+    def reading(ledger: SqliteLedger, search: str) -> Sequence[Entry]:
+        read.append(search)
+        return whole(ledger, search)
+
+    monkeypatch.setattr(SqliteLedger, "read", reading)
     schedule = LEARNING._replace(most=7)
     monkeypatch.setattr(Experience, "schedule", schedule)
 

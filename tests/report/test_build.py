@@ -49,7 +49,7 @@ def test_a_cascade_is_that_of_compare() -> None:
     asked = ReportRequest(policies=FEW, orders=2, many_orders=1)
     made = make_report([ReportSource("x", log=log, cascade=cascade)], asked)
     saved = compare(FEW, log, Costs(), orders=2, cascade=cascade).rows
-    assert made["summary"].column("cost") == [row.cost for row in saved]
+    assert made["summary"].column("cost") == sorted(row.cost for row in saved)
     assert made.logs[0].score == "score, then second for the best 4"
     assert "the effect of second" in " ".join(made["auc_summary"].notes)
 
@@ -61,7 +61,7 @@ def test_a_saved_comparison_gives_the_same_costs_and_says_what_is_left_out() -> 
     assert json.loads(json.dumps(comparison.to_json())) == saved
     made = make_report([ReportSource("second", "comparison", None, comparison)])
     wanted = [r for r in report["summary"].only(log="second").rows if r[2] in DEFAULT_ROWS]
-    assert [row for row in made["summary"].rows if row[2] != "default"] == wanted
+    assert list(made["summary"].rows) == wanted
     for part in PARTS:
         if part.of_comparison is None:
             for table in part.tables:

@@ -135,8 +135,7 @@ def test_an_answer_that_cannot_be_read_is_paid_for_and_dropped() -> None:
     plain = one.make
 
     def make(number: int) -> Any:
-        said = plain(number)
-        return Attempt(None, "", said.usage, broken="no field") if number == 1 else said
+        return Attempt(None, "", Usage(1, 2), broken="no field") if number == 1 else plain(number)
 
     one.make = make
     found = one.run_now()
@@ -152,7 +151,7 @@ def test_a_check_is_carried_out_on_the_text_of_a_result() -> None:
 
 
 def test_costs_that_the_framework_reports_are_counted_in_dollars() -> None:
-    options = {"costs": "measured:0.5,0.1", "most": (0.5, 0.1), "budget": 2}
+    options: dict[str, Any] = {"costs": "measured:0.5,0.1", "most": (0.5, 0.1), "budget": 2}
     found = search(lambda result: False, [], **options).run_now()
     assert found.report["outcome"] == "out of budget"
     assert 0 < found.report["cost"] <= 2

@@ -28,18 +28,22 @@ class _Own:
         return [Score(1.0) for _ in drafts]
 
 
+def _to_verify(entries: Sequence[Entry]) -> bool:
+    """Whether an attempt to verify begins."""
+    return any(isinstance(entry, Intended) and entry.call == "verify" for entry in entries)
+
+
 class _WatchedLedger(MemoryLedger):
-    """Keeps what was written together, and dies before one write if it is told to."""
+    """Keeps what was written together; it may die before the first verification."""
 
     def __init__(self) -> None:
         super().__init__()
         self.writes: list[list[Entry]] = []
-        self.dies_before: type[Entry] | None = None  # type: ignore[valid-type]
+        self.dies = False
 
     def append_all(self, groups: Sequence[Append]) -> Sequence[Exception | None]:
         entries = [entry for group in groups for entry in group.entries]
-        wanted = self.dies_before
-        if wanted and any(isinstance(e, wanted) and e.call == "verify" for e in entries):
+        if self.dies and _to_verify(entries):
             raise LedgerError("the process died")
         self.writes.append(entries)
         return super().append_all(groups)
@@ -66,11 +70,7 @@ def _search(ledger: MemoryLedger, scorer: Any, drafts: list[str], **more: Any) -
 def _alone(ledger: _WatchedLedger) -> bool:
     """Whether scores were written without an attempt to verify."""
     with_scores = [w for w in ledger.writes if any(isinstance(entry, Scored) for entry in w)]
-    to_verify = [
-        [entry for entry in write if isinstance(entry, Intended) and entry.call == "verify"]
-        for write in with_scores
-    ]
-    return not all(to_verify)
+    return not all(map(_to_verify, with_scores))
 
 
 @pytest.mark.parametrize("scorer", [LogprobScorer(), AutoScorer()])
@@ -79,8 +79,7 @@ def test_a_free_score_is_written_with_the_verification_that_it_leads_to(scorer: 
     _search(ledger, scorer, [])
     (write,) = (w for w in ledger.writes if any(isinstance(entry, Scored) for entry in w))
     assert [kind_of(entry) for entry in write][-4:] == ["scored", "scored", "told", "intended"]
-    assert isinstance(write[-1], Intended)
-    assert write[-1].call == "verify"
+    assert _to_verify(write)
 
 
 @pytest.mark.parametrize(
@@ -101,13 +100,13 @@ def test_other_scores_are_durable_before_they_are_used(scorer: Any, more: dict[s
 
 def test_free_scores_that_were_not_written_are_made_again() -> None:
     ledger = _WatchedLedger()
-    ledger.dies_before = Intended
+    ledger.dies = True
     drafts: list[str] = []
     with pytest.raises(LedgerError, match="died"):
         _search(ledger, LogprobScorer(), drafts)
     assert not any(isinstance(entry, Scored) for write in ledger.writes for entry in write)
 
-    ledger.dies_before = None
+    ledger.dies = False
     solution = _search(ledger, LogprobScorer(), drafts)
     assert drafts == ["generated"]
     assert (solution.bill.generated, solution.bill.verified) == (2, 1)

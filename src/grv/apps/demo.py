@@ -317,8 +317,8 @@ def _saved(comparison: Comparison) -> list[str]:
     """The result in sentences."""
     own, arriving, single = (comparison[name] for name in ("varied", "verify-all", "difficulty-1"))
     return [
-        f"varied, the default, costs {1 - own.cost / arriving.cost:.0%} less than verifying each candidate as it"
-        f" comes, and {1 - own.cost / single.cost:.0%} less than",
+        f"varied, the default, costs {1 - own.cost / arriving.cost:.0%} less than verifying each"
+        f" candidate as it comes, and {1 - own.cost / single.cost:.0%} less than",
         f"the best single size ({single.m} candidates), which is not known in advance.",
         "For your own candidates: grv compare LOG --score NAME --costs 1,10",
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -15,6 +16,7 @@ from .console import say
 from .options.command import command
 
 SCHEMA = "job.schema.json"
+AGENT = "agent.sh"
 # What there is, by the names of the folders in `data/start`; and what to do with the files.
 STARTS: Mapping[str, str] = {
     "server": "Name your model and its address in job.toml. Then: grv solve --job job.toml",
@@ -52,6 +54,9 @@ def init(
     files = {each.name: each.read_text(encoding="utf-8") for each in source.iterdir()}
     files[SCHEMA] = f"{json.dumps(schema('job'), indent=1)}\n"
     place = Path(folder)
+    if AGENT in files:  # it runs in another folder, so the job file names the whole path
+        written = json.dumps(f"command:{shlex.quote(str((place / AGENT).resolve()))}")
+        files["job.toml"] = files["job.toml"].replace(f'"command:{AGENT}"', written)
     for name in sorted(files):
         if os.path.lexists(place / name):
             raise UsageError(f"{place / name}: exists; give another --folder")

@@ -186,7 +186,7 @@ def solve(
     grv solves as many problems as it can for the money: see --schedule.
 
     The policy learning decides by the verdicts on earlier problems, in this ledger or in another
-    one; --policy default does not.
+    one; --policy varied does not.
 
     \b
     grv solve problems.jsonl --generator openai:qwen2.5-coder --base-url http://localhost:8000/v1 \\

@@ -81,7 +81,7 @@ class Told:
 
 
 _NOTHING = nullcontext(Told())
-_OPERATIONS = {True: "chat", False: "text_completion"}
+_OPERATIONS = {"True": "chat", "False": "text_completion"}  # by what a generator takes
 # kinds of spans
 CLIENT = "CLIENT"
 SERVER = "SERVER"
@@ -129,7 +129,7 @@ def calling(made: object, backend: object) -> AbstractContextManager[Told]:
     if call.kind != "generate":
         what = _evaluation(call, backend)
         return _Span(found, f"{call.kind} {what}", {}, call, evaluation=what)
-    operation = _OPERATIONS.get(getattr(backend, "chat", None), "generate_content")
+    operation = _OPERATIONS.get(str(getattr(backend, "chat", "")), "generate_content")
     attributes = {
         "gen_ai.operation.name": operation,
         "gen_ai.provider.name": call.provider or "_OTHER",
@@ -230,7 +230,7 @@ class _Span(Told):
         call = self._call
         if call is None or not self._span.is_recording():
             return
-        every = [results] if isinstance(results, Finding) else list(results)
+        every: list[Any] = [results] if isinstance(results, Finding) else list(results)
         usage = [each.usage for each in every]
         about = {
             "grv.candidate": call.candidates[0],

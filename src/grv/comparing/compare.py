@@ -94,7 +94,7 @@ def compare(
         >>> import grv
         >>> log = {"problem": ["a"] * 4, "candidate": [0, 1, 2, 3], "score": [1, 4, 2, 3]}
         >>> log["passed"] = [False, True, False, False]
-        >>> found = grv.compare(["default", grv.policies.VerifyAll()], log, costs=(1, 10))
+        >>> found = grv.compare(["varied", grv.policies.VerifyAll()], log, costs=(1, 10))
         >>> found["verify-all"].solved
         1.0
 

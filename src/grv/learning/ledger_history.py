@@ -40,11 +40,10 @@ def ledger_past(path: str, score: str | None) -> tuple[list[PastProblem], str]:
 
 
 class _Recorded(NamedTuple):
-    """A search of a ledger, and the name of its problem."""
+    """A search of a ledger."""
 
     path: str
     search: str
-    problem: str
 
 
 class RecordedPast(Sequence["PastProblem"]):
@@ -76,15 +75,16 @@ def _recorded(path: str, score: str) -> list[_Recorded]:
     with closing(
         open_ledger(path, read_only=True, named=isinstance(path, OperatorAddress))
     ) as ledger:
+        searches = ledger.oldest_first()
         settings = ledger.settings()
         scored = ledger.scored_searches()
-        summaries = list(ledger.searches())
-    scorers = {each.id: score_of(settings.get(each.id, {})) for each in summaries}
+    scorers = {search: score_of(settings.get(search, {})) for search in searches}
     wanted = _chosen(path, score, dict.fromkeys(scorers.values()))
     return [
-        _Recorded(path, each.id, f"{each.problem} ({each.id})")
-        for each in summaries
-        if scorers[each.id] == wanted and each.id in scored
+        _Recorded(path, search)
+        for search in searches
+        # If its settings cannot be read, the search is damaged: reading it says so.
+        if search in scored and (scorers[search] == wanted or search not in settings)
     ]
 
 
@@ -95,7 +95,11 @@ def _read(searches: Sequence[_Recorded]) -> list[PastProblem]:
         with closing(
             open_ledger(path, read_only=True, named=isinstance(path, OperatorAddress))
         ) as ledger:
-            problems += [entries_past(each.problem, ledger.read(each.search)) for each in own]
+            for _, search in own:
+                entries = ledger.read(search)
+                started = next((each for each in entries if isinstance(each, Started)), None)
+                name = started.problem if started else ""
+                problems.append(entries_past(f"{name} ({search})", entries))
     return problems
 
 

@@ -335,6 +335,10 @@ class TableLedger(ABC):
             rows = db.execute(query).fetchall()
         return list(_settings(rows).items())
 
+    def oldest_first(self) -> list[str]:
+        """The ids of all searches, in the order of `searches`."""
+        return [str(id) for (id,) in self.select("SELECT id FROM searches ORDER BY started, id")]
+
     def settings(self) -> dict[str, Data]:
         """The last settings of each search that has begun."""
         query = "SELECT search, body FROM entries WHERE kind = 'started' ORDER BY search, number"

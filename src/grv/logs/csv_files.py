@@ -27,7 +27,7 @@ Columns = dict[str, NDArray[Any]]
 
 _ROWS = 1 << 16  # rows that are kept as lists
 _PART = 1 << 20  # characters of a plain file that are split together
-_FOR_ARROW = 8 << 20  # bytes of a file that is worth the import of pyarrow
+FOR_ARROW = 4 << 20  # bytes of a file that is worth the import of pyarrow
 _BOM = b"\xef\xbb\xbf"
 _NOT_PLAIN = (b'"', b"'", b"\0", b"\n\n", b"\n\r\n")  # quotes, and blank lines
 
@@ -88,10 +88,10 @@ def read_plain(path: str) -> tuple[Columns, Sequence[int]] | None:
     delimiter = _delimiter(path)
     try:
         head = _head(first.decode().split(delimiter), path)
-    except UnicodeDecodeError:
-        return None
+    except (LogError, UnicodeDecodeError):
+        return None  # what is wrong first may be something else
     columns: Columns | None = None
-    if len(content) >= _FOR_ARROW:
+    if len(content) >= FOR_ARROW:
         columns = by_arrow(content, head, delimiter, rows)
     if columns is None:
         columns = _by_splitting(content, end + 1, head, delimiter)

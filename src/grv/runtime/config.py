@@ -390,7 +390,7 @@ class SearchConfig:
         cold = self.chosen(None)
         if self.is_named:
             return cold if started.about.get("portfolio") == _COLD else None
-        # `--policy default` on the same ledger, or an older grv, has no guard.
+        # `--policy varied` on the same ledger, or an older grv, has no guard.
         unguarded = replace(cold, generators={ALONE: replace(self.first, policy=DEFAULT)})
         for config in (cold, unguarded):
             if started.about.get("policy") == config.policy_name:

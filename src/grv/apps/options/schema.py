@@ -42,7 +42,7 @@ _CHECK_FIELDS: Mapping[str, Schema] = {
         "properties": {name: _AMOUNT for name in RunLimits.__dataclass_fields__},
         "additionalProperties": False,
     },
-    "checks": {"type": "array", "items": {"$ref": "#/$defs/check"}, "minItems": 1},
+    "checks": {"type": "array", "items": {"$ref": "#/$defs/part"}, "minItems": 1},
     "tests": {},
     "entry_point": {"type": "string", "pattern": "^[^\\W\\d]\\w*$"},
     "tolerance": _AMOUNT,
@@ -54,6 +54,9 @@ _CHECK_FIELDS: Mapping[str, Schema] = {
     "language": _TEXT,
     "build": _TEXTS,
 }
+
+
+_PART = ("cost",)  # of a check that is a part of another
 
 
 def schema(name: str) -> Schema:
@@ -157,23 +160,23 @@ def _problems() -> Schema:
         "properties": fields,
         "required": required,
         "oneOf": [{"required": ["prompt"]}, {"required": ["messages"]}],
-        "$defs": {"check": _check()},
+        "$defs": {"check": _check(), "part": _check(*_PART)},
     }
 
 
-def _check() -> Schema:
-    """The record of a check: its kind says which fields it may have."""
+def _check(*more: str) -> Schema:
+    """The record of a check: its kind says which fields it may have, besides `more`."""
     branches = []
     for name, kind in KINDS.items():
-        names = ("kind", *kind.fields, "limits", "repeat", *ERROR_FIELDS)
+        names = ("kind", *kind.fields, "limits", "repeat", *ERROR_FIELDS, *more)
         fields = {each: _CHECK_FIELDS.get(each, {}) for each in names}
         then = {"properties": fields, "additionalProperties": False}
         branches.append({"if": {"properties": {"kind": {"const": name}}}, "then": then})
     # Packages may add kinds; their fields are their own.
-    kind = {"type": "string", "minLength": 1, "examples": [*KINDS]}
+    any_kind = {"type": "string", "minLength": 1, "examples": [*KINDS]}
     return {
         "type": "object",
-        "properties": {"kind": kind},
+        "properties": {"kind": any_kind},
         "required": ["kind"],
         "allOf": branches,
     }

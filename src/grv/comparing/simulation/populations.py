@@ -1,7 +1,7 @@
 """Populations: distributions of problems, from which logs and infinite streams are drawn.
 
-Two resemble the paper's tasks, but are dearer, and one resembles a real log. Each of the others has one special property: easy
-problems, a worthless score, or a law from a proof, at many pass rates.
+Two resemble the paper's tasks, but are dearer, and one resembles a real log. Each of the others has
+one special property: easy problems, a worthless score, or a law from a proof, at many pass rates.
 """
 
 from __future__ import annotations
@@ -105,10 +105,11 @@ def star_law(rate: float, other: float = 0.5) -> Pieces:
     )
 
 
-# `humaneval` was fitted to a real log by bench/fit_population.py: CodeGen-16B on HumanEval, with the
-# score of CodeT. The other two were chosen by one draw that resembled the paper's Table 1 and its AUC figures at a verification cost
-# of 10. Other draws scatter around it: over 40 draws ADAP, paying for whole shells, costs 861 (622
-# to 1,125) and 1,497 (885 to 2,646), the paper's 745 and 1,422.
+# `humaneval` was fitted to a real log by bench/fit_population.py: CodeGen-16B on HumanEval, with
+# the score of CodeT. The other two were chosen by one draw that resembled the paper's Table 1 and
+# its AUC figures at a verification cost of 10. Other draws scatter around it: over 40 draws ADAP,
+# paying for whole shells, costs 861 (622 to 1,125) and 1,497 (885 to 2,646), the paper's 745 and
+# 1,422.
 FITTED = {
     "coding": Binormals(-3.648, -0.153, 1.272, 1.562, 1.625, 0.787, 0.208, 1.070, 0.0),
     "math": Binormals(-2.824, -0.398, 1.333, 2.374, 0.322, 0.526, 0.308, 0.900, 0.034),

@@ -30,7 +30,8 @@ BUDGET_CURVE = TableSchema(
     name="budget_curve",
     title="Solved rate against budget",
     caption="The curve shows the best single pair within each mean cost, chosen with knowledge of"
-    " the verdicts. The marks show the main policies at their mean costs; the numbers include the others.",
+    " the verdicts. The marks show the main policies at their mean costs; the numbers include the"
+    " others.",
     alt="A rising step curve of the share solved against cost, with a mark for each policy.",
     columns=(
         c.LOG,
@@ -129,7 +130,7 @@ class Curve:
             rises = rises[np.unique(np.searchsorted(best.share[rises], wanted - _EPSILON))]
         return [
             (significant(cost), significant(share), int(m), int(k))
-            for cost, share, m, k in zip(*(each[rises].tolist() for each in best), strict=True)
+            for cost, share, m, k in zip(*best.at(rises), strict=True)
         ]
 
 
@@ -143,14 +144,22 @@ class _Steps(NamedTuple):
 
     def joined(self, other: _Steps) -> _Steps:
         """Both."""
-        return _Steps(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+        return _Steps(
+            np.concatenate([self.cost, other.cost]),
+            np.concatenate([self.share, other.share]),
+            np.concatenate([self.m, other.m]),
+            np.concatenate([self.k, other.k]),
+        )
+
+    def at(self, places: NDArray[np.intp]) -> _Steps:
+        """Those at these places."""
+        return _Steps(self.cost[places], self.share[places], self.m[places], self.k[places])
 
     def rising(self) -> _Steps:
         """By cost, those that solve more than all cheaper ones; of equals, the least m and k."""
         order = np.lexsort((self.k, self.m, -self.share, self.cost))
         best = np.maximum.accumulate(self.share[order])
-        rises = order[np.diff(best, prepend=-1.0) > 0]
-        return _Steps(*(each[rises] for each in self))
+        return self.at(order[np.diff(best, prepend=-1.0) > 0])
 
 
 PART = Part("costs", (BUDGET_CURVE,), of_log=add_log, stages=1)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from ...backends.protocols import NOTHING, Finding, Usage, verified_part
+from ...backends.protocols import Finding, Usage, verified_part
 from ...runtime.budget import ACCOUNT_SPENT, TOTAL_SPENT
 from ...runtime.solution import FAILED, UNFINISHED, Solution
+from ...usage import total_of
 from ..errors import ApiError
 from .dialect import Answered
 from .requests import CompletionRequest
@@ -26,16 +28,18 @@ def answered(request: CompletionRequest, solution: Solution, *, detailed: bool) 
     if solution.draft is not None and calls_tools(solution.draft):
         text, calls = calls_of(solution.draft)
         return Answered([text], calls, *counts, {**found, "calls_tools": True})
-    return Answered(texts_of(request, solution, detailed=detailed), (), *counts, found)
+    return Answered(texts_of(request, solution, found, detailed=detailed), (), *counts, found)
 
 
-def texts_of(request: CompletionRequest, solution: Solution, *, detailed: bool) -> list[str]:
+def texts_of(
+    request: CompletionRequest, solution: Solution, found: Mapping[str, Any], *, detailed: bool
+) -> list[str]:
     """The texts that answer a request: as many different ones as it wants.
 
     Raises:
         ApiError: there are fewer, and the request does not accept the best.
     """
-    first = text_of(request, solution, detailed=detailed)
+    first = text_of(request, solution, found, detailed=detailed)
     wanted = request.config.limits.answers
     texts = [draft.text for draft in solution.answers] or [first]
     if len(texts) < wanted and request.require is not Require.BEST:
@@ -43,25 +47,24 @@ def texts_of(request: CompletionRequest, solution: Solution, *, detailed: bool) 
             f"{len(texts)} of {wanted} different verified answers ({solution.outcome});"
             ' "require": "best" returns those'
         )
-        found = found_of(request, solution)
         raise ApiError(422, message, code="not_verified", param="n", grv=found)
     return texts
 
 
-def text_of(request: CompletionRequest, solution: Solution, *, detailed: bool) -> str:
-    """The text that answers a request.
+def text_of(
+    request: CompletionRequest, solution: Solution, found: Mapping[str, Any], *, detailed: bool
+) -> str:
+    """The text that answers a request; `found` is the field `grv`.
 
     Raises:
         ApiError: there is none that the request accepts. It has the bill.
     """
-    is_failed = solution.outcome == FAILED
-    if not is_failed and solution.draft is not None and request.require.accepts(solution.status):
-        return solution.draft.text
-    found = found_of(request, solution)
-    if is_failed:
+    if solution.outcome == FAILED:
         reason = f": {solution.message}" if detailed else ""
         message = f"the search failed{reason}"
         raise ApiError(502, message, code="search_failed", grv=found, retry_after=5)
+    if solution.draft is not None and request.require.accepts(solution.status):
+        return solution.draft.text
     if solution.message in (ACCOUNT_SPENT, TOTAL_SPENT):
         raise ApiError(429, solution.message, code="insufficient_quota", grv=found)
     if solution.outcome == UNFINISHED:
@@ -101,7 +104,7 @@ def found_of(request: CompletionRequest, solution: Solution) -> dict[str, Any]:
             "refuted": bill.refuted,
             "rescored": bill.rescored,
             "lost": sum(solution.lost.values()),
-            "dollars": sum(solution.usage.values(), NOTHING).dollars,
+            "dollars": total_of([usage.dollars for usage in solution.usage.values()]),
         },
         "evidence": evidence_of(solution.finding, request.check),
         **(verified_part(solution.finding.evidence) if solution.finding is not None else {}),

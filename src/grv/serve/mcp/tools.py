@@ -309,8 +309,8 @@ class Tools:
             return finding_on_given(self.reader, request)
 
         finding = await self._threads.run(client.name, read)
-        self._refuse_failed(request, solution)
         found = found_of(request, solution)
+        self._refuse_failed(request, solution, found)
         return {
             "verdict": None if finding is None else finding.verdict.value,
             "reason": solution.message if finding is None else finding.reason,
@@ -344,7 +344,7 @@ class Tools:
         solution = await self._found(request, client, arrived, report)
         found = found_of(request, solution)
         try:
-            answer = text_of(request, solution, detailed=not self.known)
+            answer = text_of(request, solution, found, detailed=not self.known)
         except ApiError as error:
             if error.status != 422:  # the search could not be made
                 raise
@@ -362,11 +362,13 @@ class Tools:
                 raise running.error
             return running.solution or await self.searches.so_far(running, client)
 
-    def _refuse_failed(self, request: CompletionRequest, solution: Solution) -> None:
+    def _refuse_failed(
+        self, request: CompletionRequest, solution: Solution, found: Mapping[str, Any]
+    ) -> None:
         """Raise what keeps a search from giving a verdict, as for an answer."""
         spent = solution.message in (ACCOUNT_SPENT, TOTAL_SPENT)
         if solution.outcome == FAILED or (spent and not solution.verified):
-            text_of(request, solution, detailed=not self.known)
+            text_of(request, solution, found, detailed=not self.known)
 
     async def _attempt(
         self, attempts: AttemptRunner, given: Mapping[str, Any], client: Client, report: Report

@@ -20,6 +20,7 @@ Only the last 40,000 characters are read; all scans are linear.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterator
@@ -186,6 +187,7 @@ class _Box:
     end: int
 
 
+@functools.lru_cache(16)  # key, refutation and verdict ask for the same text, one after the other
 def final_answer(text: str) -> str | None:
     """What the last statement of a text states; None if that is nothing."""
     return _answer(text, is_marked=False)

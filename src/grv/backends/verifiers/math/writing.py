@@ -5,6 +5,7 @@ Only numbers are evaluated; unknown text is not changed.
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -94,6 +95,7 @@ _OR_AND_IN_TEXT = {  # some of these are also variables
 _JOINING = frozenset({"dne", "is", "no", "not", "yes", "the", "in", "by", "of"})
 
 
+@functools.lru_cache(64)
 def canonical(answer: str) -> str:
     r"""The answer in canonical form.
 
