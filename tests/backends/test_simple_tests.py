@@ -54,6 +54,7 @@ NOT_SIMPLE = {
     "a generator": "def check(c):\n    assert c(1), (yield)",
     "a call of check": "def check(c): assert c(1)\ncheck(f)",
     "a huge number": "assert f(1) == 10 ** 10 ** 10",
+    "a huge negative count": "assert f(1) == [0] * -(10 ** 400)",
     "a huge text": "assert f(1) == 'a' * 10 ** 10",
     "a huge list": "assert f(1) == [[0] * 10 ** 4] * 10 ** 4",
     "a list that doubles": "x = [1]\nx = [x, x]\nassert f(x)",

@@ -584,7 +584,7 @@ def _calculated(sign: type[ast.operator], one: _Literal, other: _Literal) -> _Li
             raise Unclear
         return _folded(_operator(sign), [one, other])
     if isinstance(right, int) and isinstance(left, list | tuple | str) and sign is ast.Mult:
-        size = (one.size + 1) * max(right, 1)
+        size = (one.size + 1) * max(abs(right), 1)
         if size > _LARGEST_LITERAL:
             raise Unclear
         return _Literal(left * right, size)
