@@ -45,6 +45,8 @@ def build(folder: Path, url: str) -> None:
             continue
         if module.name.startswith("grv.serve.mcp") and not find_spec("mcp"):
             continue  # an extra that old libraries do not go with
+        if module.name.startswith("grv.adapters."):
+            continue  # no command loads them, and their frameworks are not installed
         importlib.import_module(module.name)
     _logs(folder)
     _problems(folder)
