@@ -208,13 +208,24 @@ def test_a_missing_extra_is_named_in_one_line(
     assert re.fullmatch(rf"grv: .*: pip install '{DISTRIBUTION}\[{extra}\]'.*\n", ran.err), ran.err
 
 
+def test_spans_without_their_extra_are_refused_in_one_line(
+    bare: Environment, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "otlp")
+
+    ran = bare.run("grv", "solve", "stdin.jsonl", "--generator", "openai:m", *SOLVE, cwd=folder)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert re.fullmatch(rf"grv: .*: pip install '{DISTRIBUTION}\[otel\]'.*\n", ran.err), ran.err
+
+
 def test_every_extra_that_users_install_is_tried() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["name"] == DISTRIBUTION
     together = {"all", "testing", "docs", "suite", "dev", "notebook"}
     # Without it, some dollars are unknown; or a solver of the system serves (test_proofs.py).
     unneeded = {"prices", "smt"}
-    named = {extra for extra, _ in MISSING} | unneeded
+    named = {extra for extra, _ in MISSING} | {"otel"} | unneeded
     assert named == {*project["optional-dependencies"]} - together
 
 
