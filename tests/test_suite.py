@@ -35,9 +35,9 @@ def test_the_last_lines_are_those_of_both_parts() -> None:
 @pytest.mark.parametrize(
     ("beside", "alone", "code", "counts"),
     [
-        ("True", "True", 0, "2 passed"),
-        ("False", "True", 1, "1 failed, 1 passed"),
-        ("True", "False", 1, "1 failed, 1 passed"),
+        ("True", "True", 0, "3 passed"),
+        ("False", "True", 1, "1 failed, 2 passed"),
+        ("True", "False", 1, "1 failed, 2 passed"),
     ],
 )
 def test_the_second_part_runs_whatever_the_first_did(
@@ -47,6 +47,8 @@ def test_the_second_part_runs_whatever_the_first_did(
     (tmp_path / "test_it.py").write_text(
         "import os, pytest\n"
         f"def test_beside():\n    assert 'PYTEST_XDIST_WORKER' in os.environ and {beside}\n"
+        "@pytest.mark.xdist_group('server')\n"
+        "def test_groups_hold(request):\n    assert request.node.nodeid.endswith('@server')\n"
         "@pytest.mark.alone\n"
         f"def test_alone():\n    assert 'PYTEST_XDIST_WORKER' not in os.environ and {alone}\n"
         "@pytest.mark.soak\ndef test_soak():\n    assert False\n"

@@ -53,10 +53,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run_pytest(*words: str, plugins: tuple[str, ...] = ()) -> Ran:
     """Run pytest with the plugin and no others, however this environment was installed."""
     loaded = [word for name in ("grv_pytest", *plugins) for word in ("-p", name)]
-    variables = {name: value for name, value in os.environ.items() if name != "CI"}
+    ours = {"CI", "PYTEST_ADDOPTS"}  # they change what is printed
+    variables = {name: value for name, value in os.environ.items() if name not in ours}
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *loaded, *words],
-        env={**variables, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # with CI its summary is longer
+        env={**variables, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
         timeout=120,
