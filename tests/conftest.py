@@ -69,6 +69,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item.get_closest_marker("soak") is None]
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not read files without a test that runs alone if only those are asked for."""
+    if not config.getoption("markexpr").endswith("and alone") or collection_path.suffix != ".py":
+        return None
+    return None if "mark.alone" in collection_path.read_text(encoding="utf-8") else True
+
+
 def pytest_collection_finish() -> None:
     """Leave what is there before the first test out of every collection of garbage."""
     gc.collect()

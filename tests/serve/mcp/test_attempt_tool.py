@@ -181,12 +181,13 @@ def test_a_cancelled_attempt_ends_its_agent_and_what_it_cost_is_on_record(tmp_pa
     write_job(tmp_path, "http://127.0.0.1:1/v1")
     words = options(tmp_path, AgentStep(seconds=15, dollars=0.2), right("task1"))
     script = str(tmp_path / "agent" / "agent.json")
+    started = tmp_path / "agent" / "agent.runs"
 
     async def talk(client: Client) -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(lambda: call(client, "attempt", task="Make it 1.", name="one"))
             with anyio.fail_after(60):
-                while not alive(script):  # noqa: ASYNC110 (another process starts it)
+                while not started.exists():  # noqa: ASYNC110 (another process starts it)
                     await anyio.sleep(0.1)
             group.cancel_scope.cancel()
         with anyio.fail_after(30):
