@@ -179,7 +179,7 @@ def alive(text: str) -> list[str]:
 @pytest.mark.alone
 def test_a_cancelled_attempt_ends_its_agent_and_what_it_cost_is_on_record(tmp_path: Path) -> None:
     write_job(tmp_path, "http://127.0.0.1:1/v1")
-    words = options(tmp_path, AgentStep(seconds=15, dollars=0.2), right("task1"))
+    words = options(tmp_path, AgentStep(seconds=5, dollars=0.2), right("task1"))
     script = str(tmp_path / "agent" / "agent.json")
     started = tmp_path / "agent" / "agent.runs"
 
