@@ -50,6 +50,7 @@ NOT_RUN = {
     "make ": "installs or tests the project; CI runs make check and make test",
     "pip install ": "tests/test_wheel.py installs the wheel",
     "grv dashboard ": "serves until it is stopped; tests/serve/pages",
+    "grv runs watch ": "watches until it is stopped; tests/apps/test_watching.py",
     "grv review ": "asks a person; tests/apps/pages",
     "grv attempt ": "runs an agent in a repository; tests/apps/test_attempt_command.py",
     "grv runs export .git/": "needs a ledger of attempts; tests/apps/test_attempt_command.py",

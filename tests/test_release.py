@@ -86,6 +86,13 @@ def test_a_changelog_without_entries_is_refused(tree: Path) -> None:
         release.write_changelog(tree / "CHANGELOG.md", "0.2.0", "2026-11-18")
 
 
+def test_the_pages_have_what_a_release_tries() -> None:
+    example, table = release.shown_first(ROOT)
+
+    assert "grv.solve_now(" in example
+    assert table.startswith("policy ")
+
+
 @pytest.mark.slow
 def test_two_builds_are_equal(tmp_path: Path) -> None:
     # The lines of this file that git knows: an export of HEAD has its own history.

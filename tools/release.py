@@ -7,7 +7,7 @@ repository, and the files into `dist/`. Nothing is published.
 2. Write the version, and give the changelog's entries a section of their own.
 3. Build wheel and sdist twice, and compare the bytes.
 4. Check their metadata with `twine check --strict`.
-5. Install the wheel for every Python of this machine, and run the README's first screen there.
+5. Install the wheel for every Python of this machine; run the README's example and the demo there.
 6. Commit and tag.
 """
 
@@ -143,12 +143,10 @@ def build_twice(tree: Path, scratch: Path) -> list[Path]:
 
 
 def try_wheel(wheel: Path, python: Python, tree: Path, scratch: Path) -> str:
-    """Install the wheel in an empty environment, and run what the README shows first."""
+    """Install the wheel in an empty environment, and run what newcomers are shown first."""
     folder = scratch / f"python-{python.minor}"
     environment = make_environment(folder, python, [str(wheel)])
-    readme = (tree / "README.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)
-    table = re.findall(r"^```text\n(.*?)^```", readme, re.MULTILINE | re.DOTALL)[0]
+    example, table = shown_first(tree)
     (folder / "example.py").write_text(example, encoding="utf-8")
     version = wheel.name.split("-")[1]
     steps = [
@@ -158,7 +156,20 @@ def try_wheel(wheel: Path, python: Python, tree: Path, scratch: Path) -> str:
     ]
     for words, expected in steps:
         check(environment, words, expected)
-    return f"installed, {len(steps)} of {len(steps)} commands of the README's first screen"
+    return f"installed; {len(steps)} of {len(steps)} first commands print what they should"
+
+
+def shown_first(tree: Path) -> tuple[str, str]:
+    """The README's example, and the table of the demo on the start page."""
+    (example,) = fences(tree / "README.md", "python")
+    (table,) = (text for text in fences(tree / "docs" / "start.md", "text") if "hindsight" in text)
+    return example, table
+
+
+def fences(page: Path, language: str) -> list[str]:
+    """The parts of a page that are in a language."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 def check(environment: Environment, words: Sequence[str], expected: str) -> None:

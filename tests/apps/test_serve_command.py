@@ -56,6 +56,16 @@ def test_a_wrong_job_file_is_one_line(tmp_path: Path, lines: list[str], words: l
     refused(tmp_path, *words)
 
 
+def test_a_job_file_for_another_command_is_refused(tmp_path: Path) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text('[solve]\ngenerator = "openai:m"\n')
+
+    refuses(
+        ["serve", job, "--ledger", tmp_path / "l"],
+        "has options of other commands only, in [solve]; those of grv serve stand in [serve]",
+    )
+
+
 def test_measured_and_listed_costs_do_not_mix(tmp_path: Path) -> None:
     write_job(tmp_path, URL, "[profiles.a]", "[profiles.b]", 'costs = "measured:1,2"')
     refused(tmp_path, "measured costs are dollars: all profiles need them, or none")

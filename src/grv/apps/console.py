@@ -80,14 +80,14 @@ def _shown(line: str, stream: TextIO) -> str:
 
 
 # How an outcome or a verdict looks in a table: as arguments of `typer.style`.
-_COLOURS = {
+COLOURS = {
     **dict.fromkeys(("solved", "passed"), "green"),
     **dict.fromkeys(
         ("judged", "unfinished", "out of budget", "finished", "exhausted", "broken"), "yellow"
     ),
     "failed": "red",
 }
-_OUTCOME = re.compile(rf"(?<= )({'|'.join(_COLOURS)})(?= )")
+_OUTCOME = re.compile(rf"(?<= )({'|'.join(COLOURS)})(?= )")
 
 
 def say_table(table: str) -> None:
@@ -109,7 +109,7 @@ def say_rows(*rows: str) -> None:
 
 
 def _coloured(row: str) -> str:
-    return _OUTCOME.sub(lambda found: typer.style(found[1], _COLOURS[found[1]]), row, count=1)
+    return _OUTCOME.sub(lambda found: typer.style(found[1], COLOURS[found[1]]), row, count=1)
 
 
 def _in_colour() -> bool:

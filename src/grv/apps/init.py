@@ -19,7 +19,8 @@ SCHEMA = "job.schema.json"
 AGENT = "agent.sh"
 # What there is, by the names of the folders in `data/start`; and what to do with the files.
 STARTS: Mapping[str, str] = {
-    "server": "Name your model and its address in job.toml. Then: grv solve --job job.toml",
+    "server": "Name your model and its address in job.toml. Then: grv solve --job job.toml; or, for"
+    " clients of a server: grv serve job.toml --ledger serve.ledger",
     "log": "Replace log.csv by your log. Then: grv compare log.csv --job job.toml",
     "agent": "Put your agent into agent.sh. Then: grv solve --job job.toml --allow-commands",
 }

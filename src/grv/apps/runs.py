@@ -16,7 +16,7 @@ from ..runtime.training import ExportFormat
 from ..text import aligned, counted
 from .console import check_outputs, say, say_table
 from .convert import LOG_OUT
-from .options.command import command
+from .options.command import Group, Sections, command
 
 if TYPE_CHECKING:
     from ..ledger.rows import SearchSummary
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 LEDGER = "The file or database given as --ledger."
 _DAMAGED = "damaged: {}; the entries up to the damage are there"
 
-runs = typer.Typer(help="Read a ledger of live runs.", rich_markup_mode=None, no_args_is_help=True)
+runs = typer.Typer(
+    cls=Group, help="Read a ledger of live runs.", rich_markup_mode=None, no_args_is_help=True
+)
 
 
 def _open(place: str, *, read_only: bool = True) -> TableLedger:
@@ -35,7 +37,7 @@ def _open(place: str, *, read_only: bool = True) -> TableLedger:
     return open_ledger(place, read_only=read_only)
 
 
-@runs.command("list")
+@runs.command("list", cls=Sections)
 @command
 def list_runs(
     ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
@@ -55,7 +57,7 @@ def list_runs(
     )
 
 
-@runs.command("show")
+@runs.command("show", cls=Sections)
 @command
 def show_run(
     ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
@@ -86,7 +88,23 @@ def show_run(
         say(*[f"  {line}" for line in SearchLines(SearchView(entries), full=full).lines()])
 
 
-@runs.command("check")
+@runs.command("watch", cls=Sections)
+@command
+def watch_runs(
+    ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
+    every: float = option(1.0, "Seconds between two looks.", least=0.1, most=3600),
+) -> None:
+    """Watch the searches on the terminal, while other processes run them. Stop it with Ctrl-C.
+
+    Searches without an outcome stand first, then those that ended last. If the output is no
+    terminal, a line is printed whenever the sums change. The ledger is only read.
+    """
+    from .watching import watch
+
+    watch(_open(ledger), every)
+
+
+@runs.command("check", cls=Sections)
 @command
 def check_ledger(
     ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
@@ -102,7 +120,7 @@ def check_ledger(
     say("all is well", f"the seals are {keyed}")
 
 
-@runs.command("export")
+@runs.command("export", cls=Sections)
 @command
 def export_log(
     ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
@@ -160,7 +178,7 @@ def _export_training(ledger: str, out: str, format: ExportFormat, prices: str | 
         say(f"{written.judged_path}: {written.judged} that are judged, not verified")
 
 
-@runs.command("repair")
+@runs.command("repair", cls=Sections)
 @command
 def repair_ledger(
     ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),
@@ -193,7 +211,7 @@ def repair_ledger(
         raise typer.Exit(1)
 
 
-@runs.command("copy")
+@runs.command("copy", cls=Sections)
 @command
 def copy_ledger(
     ledger: str = option(..., LEDGER, argument=True, metavar="LEDGER"),

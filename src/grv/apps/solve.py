@@ -447,7 +447,7 @@ async def drive(
     from ..runtime.tasks import raise_first
 
     async def work() -> None:
-        with _progress(run.caller) as show:
+        with _progress(run.caller, run.total_budget) as show:
             shown = dataclasses.replace(run, progress=show)
             async with aclosing(shown.solutions(problems)) as solutions:
                 async for solution in solutions:
@@ -462,7 +462,7 @@ async def drive(
 
 
 @contextmanager
-def _progress(caller: Caller) -> Iterator[Listener]:
+def _progress(caller: Caller, budget: float) -> Iterator[Listener]:
     """Solved, spent, in flight, time passed and outages, on standard error if it is a terminal."""
     if not sys.stderr.isatty():
         yield spending_lines(partial(say, err=True))
@@ -479,7 +479,8 @@ def _progress(caller: Caller) -> Iterator[Listener]:
         task = bar.add_task("solving", total=None)
 
         def show(progress: Progress) -> None:
-            words = f"{progress.solved} solved, {progress.spent:g} spent"
+            limit = "" if math.isinf(budget) else f" of {budget:g}"
+            words = f"{progress.solved} solved, {progress.spent:g}{limit} spent"
             words += f", {progress.in_flight} in flight"
             bar.update(task, completed=progress.done, total=progress.problems, description=words)
 

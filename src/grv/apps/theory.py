@@ -17,7 +17,7 @@ from ..options import MOST, option
 from ..parsing import parse_costs
 from ..text import aligned
 from .console import check_outputs, progress, say
-from .options.command import command
+from .options.command import Group, Sections, command
 
 if TYPE_CHECKING:
     from ..comparing.simulation.star_trials import StarTrials
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..theory.stars.bounds import StarInstance
 
 theory = typer.Typer(
+    cls=Group,
     help="Print what is proven, and measure the bounds of the learning theory.",
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -47,7 +48,7 @@ def _parse_costs(text: str) -> Costs:
     return costs
 
 
-@theory.command("lower-bound")
+@theory.command("lower-bound", cls=Sections)
 @command
 def lower_bound(
     classes: tuple[str, ...] = option(
@@ -215,7 +216,7 @@ def _record(text: str, row: StarTrials) -> dict[str, Any]:
     return {"class": text, **record, "cut_off": row.cut_off, "sound": row.sound}
 
 
-@theory.command("separation")
+@theory.command("separation", cls=Sections)
 @command
 def separation(
     d: tuple[int, ...] = option(
@@ -296,7 +297,7 @@ def _separation_table(rows: Sequence[Separation]) -> str:
     return aligned(head, cells, left=0)
 
 
-@theory.command("promises")
+@theory.command("promises", cls=Sections)
 @command
 def promises(
     policy: tuple[str, ...] = option(

@@ -288,4 +288,4 @@ def _advice(error: BackendError) -> str:
     if error.backend and not what.startswith(error.backend):
         what = f"{error.backend}: {what}"
     do = f"{error.hint}, then run" if error.hint else "repair this, then run"
-    return f"{what}; {do} the same command again"
+    return f"{what.removesuffix('.')}; {do} the same command again"

@@ -72,12 +72,24 @@ class Sections(typer.core.TyperCommand):
                 formatter.write_dl(rows)
 
 
+class Group(typer.core.TyperGroup):
+    """Commands of a command; what each is for is not cut."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the first sentence of each."""
+        rows = [(name, each.get_short_help_str(1000)) for name, each in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 def sections_of(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
     """What the help lists: arguments, essential options, those of no family, and each family."""
     sections: dict[str, list[tuple[str, str]]] = {name: [] for name in _FIRST}
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record is not None:
+            # Newer versions of typer write the type behind an argument: all are text here.
+            record = (record[0].removesuffix(" <str>"), record[1])
             section = getattr(parameter, "rich_help_panel", None) or _OTHERS
             sections.setdefault(section, []).append(record)
     return {name: rows for name, rows in sections.items() if rows}

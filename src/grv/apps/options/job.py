@@ -43,11 +43,18 @@ def read_job(path: str, command: str, known: Collection[str], commands: Collecti
         if not isinstance(own, dict):
             raise UsageError(f"{path}: {command} must be a table, [{command}]")
         return _underscored(own)
-    return {
-        name: value
+    others = [
+        name
         for name, value in table.items()
-        if not isinstance(value, dict) or name in known or name not in commands
-    }
+        if isinstance(value, dict) and name in commands and name not in known
+    ]
+    if others and len(others) == len(table):
+        tables = ", ".join(f"[{name}]" for name in others)
+        raise UsageError(
+            f"{path}: has options of other commands only, in {tables}; those of grv {command} stand"
+            f" in [{command}] or at the top of the file"
+        )
+    return {name: value for name, value in table.items() if name not in others}
 
 
 def runs_of(path: str | None, table: Table, called: str = RUNS) -> dict[str, Table]:

@@ -49,8 +49,22 @@ function headLine(table, order, again) {
   return line;
 }
 
+/** A table of one row, upright: a line for each column. */
+function upright(table, row) {
+  const lines = told(table).map((about) => {
+    const name = make("th", { scope: "row", class: "text", title: about.meaning }, asLabel(about));
+    return make("tr", {}, name, make("td", { class: about.kind }, shown(about, cell(table, row, about.name))));
+  });
+  return make("table", { class: "upright" }, make("caption", { class: "unseen" }, table.title), make("tbody", {}, ...lines));
+}
+
 /** Fills a holder with a table; the order of rows survives the next filling. */
 function fillTable(holder, table) {
+  if (table.rows.length === 1 && visible(table).length) {
+    holder.order ??= { name: "", falling: false };
+    holder.replaceChildren(upright(table, table.rows[0]));
+    return;
+  }
   holder.order ??= { name: "", falling: false };
   const again = (name) => {
     fillTable(holder, table);

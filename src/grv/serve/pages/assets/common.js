@@ -33,7 +33,7 @@ export function number(value) {
 /** An amount in the unit of the ledger. */
 export const amount = (value, unit) => (unit === "dollars" ? `$${number(value)}` : number(value));
 
-export const percent = (part) => `${Number((100 * part).toPrecision(part < 0.995 ? 2 : 3))} %`;
+export const percent = (part) => `${Number((100 * part).toPrecision(part < 0.995 ? 2 : 3))} %`.replace("-", "−");
 
 export const counted = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
 

@@ -37,7 +37,7 @@ function tiles(data) {
   const left = data.left === null ? "no limit" : amount(data.left, unit);
   const enough = data.left !== null && rate > 0 && data.running ? `lasts ${lasting((3600 * data.left) / rate)} at this rate` : "";
   return [
-    tile("Running", number(data.running), data.waiting ? `${counted(data.waiting, "candidate")} wait for review` : "", data.stopped ? `${number(data.stopped)} stopped` : "", data.running || data.waiting || data.stopped ? "" : "everything has ended"),
+    tile("Running", number(data.running), data.waiting ? `${counted(data.waiting, "candidate")} wait for review` : "", data.stopped ? `${number(data.stopped)} stopped` : "", data.running || data.waiting || data.stopped ? "" : data.searches ? "everything has ended" : "no search yet"),
     tile("Solved", number(solved), ended ? `${percent(solved / ended)} of ${counted(ended, "ended search", "ended searches")}` : "none has ended"),
     tile("Spent", amount(data.spent, unit), data.spent ? pace : "", unit && unit !== "dollars" ? unit : ""),
     tile("Left", left, data.left === null ? "no total budget is known" : `of ${amount(data.total, unit)}`, enough),
@@ -52,13 +52,17 @@ function savedTile(baselines) {
   const ends = [baselines.least, baselines.most].map((cost) => 1 - baselines.cost / cost);
   const isMore = ends[1] < 0;
   const [low, high] = ends.map((share) => percent(isMore ? -share : share));
-  const range = isMore ? `${high} to ${low}` : `${low} to ${high}`;
+  const [first, last] = isMore ? [high, low] : [low, high];
+  const range = `${first.replace(" %", "")} to ${last}`;
   const note = `of what verify-all costs, ${counted(baselines.searches, "solved search", "solved searches")}`;
   return tile(isMore ? "More than verify-all" : "Saved", low === high ? low : range, note);
 }
 
 function showCharts(data) {
-  const made = [chartCard("Spent over time", `Per ${lasting(data.bars.width)}, by when searches ended.`, (width) => spentChart(width, data.bars, data.unit))];
+  const made = [];
+  if (data.bars.spent.length) {
+    made.push(chartCard("Spent over time", `Per ${lasting(data.bars.width)}, by when searches ended.`, (width) => spentChart(width, data.bars, data.unit)));
+  }
   if (data.baselines) {
     const { searches, unknown } = data.baselines;
     const caption = `The newest ${counted(searches, "solved search", "solved searches")}, on the same candidates${unknown ? `; for verify-all, ${counted(unknown, "candidate")} without a verdict count as failed` : ""}.`;
