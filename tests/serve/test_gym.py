@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import shlex
 import threading
 import time
 import urllib.error
@@ -26,6 +27,9 @@ from grv.backends.verifiers.gym import endpoint, request_of
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
+from support.commands import here
+from support.guides import blocks
+from support.servers import FaultyServer
 from support.serving import Server, key_hash, serving_command
 
 KEY = "a-key-of-some-length"
@@ -284,6 +288,22 @@ def test_grv_verifies_with_grv(
     labels = [json.loads(each) for each in out.read_text().splitlines()]
     found = {each["candidate"]: each["verdict"] for each in labels if "candidate" in each}
     assert found == {0: "passed", 1: "failed"}
+
+
+@pytest.mark.slow
+def test_the_guide_asks_a_server(gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (problem,) = blocks("gym.md", "json")
+    Path("gym.jsonl").write_text(problem)
+    command, serves = blocks("gym.md", "sh")
+    assert serves == "grv verify --serve --port 8003\n"  # the fixture `server`, on another port
+    with FaultyServer() as model:
+        asked = command.replace("http://localhost:8000/v1", model.url)
+        ran = here(*shlex.split(asked.replace("http://localhost:9000", gym.url))[1:])
+    assert ran.code == 0, ran.err
+    (answer,) = map(json.loads, Path("answers.jsonl").read_text().splitlines())
+    assert answer["answer_verified"] is True
+    assert [body["expected_answer"] for _, body in gym.received] == ["42"]
 
 
 @pytest.mark.slow
