@@ -139,6 +139,13 @@ def test_a_request_of_nemo_gym_gets_its_reward(
     assert answer["grv"]["verdict"] == ("passed" if reward else "failed")
 
 
+def test_the_path_may_name_a_rollout(server: Server) -> None:
+    """As NeMo Gym has it with `observability_enabled`."""
+    status, answer = post(server, recorded("42", expected_answer="42"), "/ng-rollout/0-1-a2/verify")
+    assert (status, answer.get("reward")) == (200, 1.0)
+    assert post(server, {}, "/ng-rollout/0-1-a2/seed_session") == (200, {})
+
+
 @pytest.mark.parametrize(
     ("row", "said"),
     [
