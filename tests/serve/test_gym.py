@@ -1,11 +1,13 @@
 """NeMo Gym, both ways: our checks behind its contract, and its servers as a check of ours.
 
-The shapes are those of NeMo Gym 0.5.1 (commit 07d6b0d07): what `simple_agent` posts to `/verify`,
-and what `BaseVerifyResponse` and `judge_failsafe` return.
+`tests/assets/nemo_gym.json` was recorded from its own code, version 0.5.1, commit 07d6b0d07: what
+the agent `simple_agent` has posted to `grv verify --serve`, and what the resources server `mcqa`
+has answered to a check of kind `gym`. What `judge_failsafe` returns is typed after its source.
 """
 
 from __future__ import annotations
 
+import copy
 import http.server
 import json
 import shlex
@@ -33,55 +35,16 @@ from support.servers import FaultyServer
 from support.serving import Server, key_hash, serving_command
 
 KEY = "a-key-of-some-length"
+ASSETS = Path(__file__).parents[1] / "assets"
+RECORDED = json.loads((ASSETS / "nemo_gym.json").read_text(encoding="utf-8"))
 
 
 def recorded(text: str, **row: Any) -> dict[str, Any]:
-    """A request as NeMo Gym's agent posts it, with null for all that its models leave open."""
-    said: dict[str, Any] = {
-        "annotations": [],
-        "text": text,
-        "type": "output_text",
-        "logprobs": None,
-    }
-    message = {
-        "id": "message_1",
-        "content": [said],
-        "role": "assistant",
-        "status": "completed",
-        "type": "message",
-    }
-    reasoning: dict[str, Any] = {
-        "id": "rs_1",
-        "summary": [],
-        "type": "reasoning",
-        "encrypted_content": None,
-    }
-    return {
-        "responses_create_params": {
-            "background": None,
-            "input": [{"content": "What is 6 times 7?", "role": "user", "type": "message"}],
-            "instructions": None,
-            "max_output_tokens": None,
-            "parallel_tool_calls": True,
-            "tool_choice": "auto",
-            "tools": [],
-            "temperature": 1.0,
-        },
-        "response": {
-            "id": "response_1",
-            "created_at": 1.0,
-            "error": None,
-            "model": "model_1",
-            "object": "response",
-            "output": [reasoning, message],
-            "parallel_tool_calls": False,
-            "tool_choice": "none",
-            "tools": [],
-            "usage": None,
-        },
-        "_ng_task_index": 0,
-        **row,
-    }
+    """What NeMo Gym's agent has posted, with another text and another row."""
+    asked = copy.deepcopy(RECORDED["posted"])
+    asked["response"]["output"][-1]["content"][0]["text"] = text
+    del asked["expected_answer"]
+    return {**asked, **row}
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +98,7 @@ def test_a_request_of_nemo_gym_gets_its_reward(
     assert status == 200
     assert answer["reward"] == reward
     assert answer["responses_create_params"]["input"] == asked["responses_create_params"]["input"]
-    assert answer["response"]["id"] == "response_1"
+    assert answer["response"] == asked["response"]
     assert answer["grv"]["verdict"] == ("passed" if reward else "failed")
 
 
@@ -189,7 +152,8 @@ class Gym:
             def do_POST(self) -> None:  # the name that http.server calls
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 outer.received.append((self.path, body))
-                content = json.dumps({**body, **outer.answer}).encode()
+                recorded_answer = {**RECORDED["answered"], **body, **outer.answer}
+                content = json.dumps(recorded_answer).encode()
                 self.send_response(200)
                 self.send_header("content-length", str(len(content)))
                 self.end_headers()
