@@ -42,6 +42,8 @@ class Runner:
         if room == "inputs":
             default = str(ACTION["inputs"][name].get("default", ""))
             return self.inputs.get(name, "" if "${{" in default else default)
+        if expression == "github.action_path":
+            return str(ROOT)
         assert room == "steps.run.outputs"
         return self.outputs.get(name, "")
 
@@ -116,6 +118,32 @@ def test_inputs_reach_scripts_only_through_variables() -> None:
         assert all(EXPRESSION.fullmatch(value) for value in step["env"].values())
     assert ACTION["inputs"]["token"]["default"] == ""
     assert "inputs.token != ''" in STEPS["Comment"]["if"]
+
+
+def test_the_guide_shows_inputs_and_outputs_that_there_are() -> None:
+    page = (ROOT / "docs" / "guide" / "github-action.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    *_, used = yaml.safe_load(shown)["jobs"]["problems"]["steps"]
+    assert {*used["with"]} <= {*ACTION["inputs"]}
+    table = re.findall(r"^\| (`.*?`) \|", page, re.MULTILINE)
+    listed = [name for cell in table for name in re.findall(r"`([\w-]+)`", cell)]
+    assert sorted(listed) == sorted(ACTION["inputs"])
+    said = page.partition("The outputs are ")[2].partition(".")[0]
+    assert {*re.findall(r"`(\w+)`", said)} == {*ACTION["outputs"]}
+
+
+@pytest.mark.parametrize(("extras", "ending"), [("", ""), ("openai,math", "[openai,math]")])
+def test_grv_is_installed_from_the_action_with_its_extras(
+    tmp_path: Path, extras: str, ending: str
+) -> None:
+    stub = tmp_path / "python"
+    stub.write_text('#!/bin/sh\nprintf "%s\\n" "$@" > asked\n')
+    stub.chmod(0o755)
+    runner = Runner(tmp_path, {"extras": extras})
+    runner.env["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
+    assert runner.run("Install").code == 0
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == ["-m", "pip", "install", "--quiet", f"{ROOT}{ending}"]
 
 
 def test_a_run_writes_the_table_to_the_summary_and_may_fail_the_step(folder: Path) -> None:

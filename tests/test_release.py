@@ -121,9 +121,11 @@ def test_a_workflow_runs_targets_that_exist_with_few_rights(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_workflows_are_valid() -> None:
+def test_workflows_and_the_action_are_valid() -> None:
     pytest.importorskip("check_jsonschema", reason="check-jsonschema is not installed")
     command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema"]
-    schema = "vendor.github-workflows"
-
-    subprocess.run([*command, schema, *map(str, WORKFLOWS)], check=True)
+    for schema, paths in (
+        ("vendor.github-workflows", WORKFLOWS),
+        ("vendor.github-actions", [ROOT / "action.yml"]),
+    ):
+        subprocess.run([*command, schema, *map(str, paths)], check=True)

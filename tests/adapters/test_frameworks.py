@@ -207,16 +207,35 @@ def test_inspect_killed_and_retried_pays_for_nothing_twice(
     assert lines[11] in lines[12:]
 
 
-def test_inspects_limits_and_cache_hold(
-    inspect: Environment, tmp_path: Path, server: FakeOpenai
+@pytest.mark.parametrize(
+    ("argument", "flags"), [(", cache=True", []), (', cache="1D"', []), ("", ["--cache"])]
+)
+def test_inspects_cache_holds(
+    inspect: Environment,
+    tmp_path: Path,
+    server: FakeOpenai,
+    monkeypatch: pytest.MonkeyPatch,
+    argument: str,
+    flags: list[str],
 ) -> None:
-    (tmp_path / "sums.py").write_text(SUMS.replace(', ledger="ledger.db"', ", cache=True"))
-    evaluate(inspect, tmp_path, "eval", "sums.py@sums", "--limit", "1")
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "sums.py").write_text(SUMS.replace(', ledger="ledger.db"', argument))
+    evaluate(inspect, tmp_path, "eval", "sums.py@sums", "--limit", "1", *flags)
     first = server.made
     assert first > 1  # the cache does not repeat a candidate
-    evaluate(inspect, tmp_path, "eval", "sums.py@sums", "--limit", "1")
+    evaluate(inspect, tmp_path, "eval", "sums.py@sums", "--limit", "1", *flags)
     assert server.made == first
+
+
+def test_inspects_limits_and_seed_hold(
+    inspect: Environment, tmp_path: Path, server: FakeOpenai
+) -> None:
+    (tmp_path / "sums.py").write_text(SUMS)
+    evaluate(inspect, tmp_path, "eval", "sums.py@sums", "--limit", "1", "--seed", "7")
+    seeds = [body["seed"] for body in server.bodies]
+    assert seeds == [*range(7, 7 + len(seeds))]  # of candidates, which would else be the same
     (tmp_path / "verified.txt").unlink()
+    (tmp_path / "ledger.db").unlink()
     (tmp_path / "sums.py").write_text(SUMS.replace("target=str(k + 2)", 'target="none"'))
     evaluate(inspect, tmp_path, "eval", "sums.py@sums", "--limit", "1", "--token-limit", "20")
     (sample,) = printed(inspect, tmp_path, READ)["sums"]["samples"]
@@ -282,7 +301,7 @@ PYDANTIC = """
 import asyncio, json
 import itertools
 from pydantic import BaseModel
-from pydantic_ai import Agent
+from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 from grv.adapters.pydantic_ai import verified_run, verified_run_sync
@@ -308,14 +327,24 @@ assert isinstance(again.output, Sum)
 none = verified_run_sync(agent, "none", lambda output: False, equal, (1, 1), 10)
 check = {"kind": "math", "answer": "3"}
 checked = verified_run_sync(agent, "3", None, equal, (1, 1), 40, check=check)
+@agent.output_validator
+def any_text(text):
+    return text
+
+def six(text):  # the function of a validator
+    if text != "6":
+        raise ModelRetry(f"{text} is not six")
+    return text
+
+valid = verified_run_sync(agent, "six", six, equal, (1, 1), 40)
 wrong = Agent("openai-chat:other")
 try:
     verified_run_sync(wrong, "five", lambda output: True, budget=20)
 except Exception as error:
     raised = type(error).__module__.partition(".")[0]
 print(json.dumps({
-    "outputs": [first.output.total, again.output.total, none.output, checked.output],
-    "verified": [each.verified for each in (first, again, none, checked)],
+    "outputs": [first.output.total, again.output.total, none.output, checked.output, valid.output],
+    "verified": [each.verified for each in (first, again, none, checked, valid)],
     "reports": [first.report, again.report, none.report],
     "has_result": [first.result is not None, again.result is not None],
     "raised": raised,
@@ -329,8 +358,8 @@ def test_a_pydantic_agent_is_verified_within_its_budget(
     made = environment(tmp_path, wheel, "pydantic-ai-slim[openai]")
     found = printed(made, tmp_path, PYDANTIC)
     first, again, none = found["reports"]
-    assert found["outputs"] == [5, 5, None, "3"]
-    assert found["verified"] == [True, True, False, True]
+    assert found["outputs"] == [5, 5, None, "3", "6"]
+    assert found["verified"] == [True, True, False, True, True]
     assert found["has_result"] == [True, False]
     assert first["generated"] == again["generated"] > first["verified"] > 1
     assert first["usage"]["completion_tokens"] > 0

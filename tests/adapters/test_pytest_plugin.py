@@ -15,6 +15,8 @@ import pytest
 
 from support.commands import Ran
 from support.environments import ROOT
+from support.guides import blocks
+from support.servers import FaultyServer
 
 pytestmark = pytest.mark.slow
 
@@ -113,6 +115,18 @@ def test_a_replay_of_what_is_not_recorded_fails_and_spends_nothing(folder: Path)
     (folder / "problems.jsonl").write_text(json.dumps(changed) + "\n")
     assert "has no search of this problem" in run_pytest(*REPLAY).out
     assert asked(folder) == paid
+
+
+def test_the_guide_records_and_replays(folder: Path) -> None:
+    record, replay = (block.split()[1:] for block in blocks("in-pytest.md", "sh"))
+    (job,) = blocks("in-pytest.md", "toml")
+    with FaultyServer(text=lambda _, seed: str(seed % 5)) as model:
+        (folder / "job.toml").write_text(job.replace("http://localhost:8000/v1", model.url))
+        ran = run_pytest(*record, "-k", "three")
+        paid = len(model.received)
+        assert (ran.code, paid > 0) == (0, True), ran
+        assert run_pytest(*replay, "-k", "three").code == 0
+        assert len(model.received) == paid
 
 
 def test_only_the_chosen_problems_are_solved_and_other_tests_run_if_named(folder: Path) -> None:

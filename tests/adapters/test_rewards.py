@@ -176,7 +176,7 @@ class TestTrl:
 
     def test_is_a_coroutine_function_with_a_name_and_can_be_pickled(self) -> None:
         reward = trl.reward(SUM, deadline=9)
-        assert inspect.iscoroutinefunction(type(reward).__call__)
+        assert inspect.iscoroutinefunction(reward)  # what TRL asks, until 1.15 of nothing else
         assert reward.__name__ == "verified"
         copy = pickle.loads(pickle.dumps(reward))
         assert (copy.checks, copy.verifier.deadline) == ((SUM,), 9)

@@ -1,13 +1,16 @@
 """NeMo Gym, both ways: our checks behind its contract, and its servers as a check of ours.
 
-The shapes are those of NeMo Gym 0.5.1 (commit 07d6b0d07): what `simple_agent` posts to `/verify`,
-and what `BaseVerifyResponse` and `judge_failsafe` return.
+`tests/assets/nemo_gym.json` was recorded from its own code, version 0.5.1, commit 07d6b0d07: what
+the agent `simple_agent` has posted to `grv verify --serve`, and what the resources server `mcqa`
+has answered to a check of kind `gym`. What `judge_failsafe` returns is typed after its source.
 """
 
 from __future__ import annotations
 
+import copy
 import http.server
 import json
+import shlex
 import threading
 import time
 import urllib.error
@@ -26,58 +29,22 @@ from grv.backends.verifiers.gym import endpoint, request_of
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.errors import UsageError
 from grv.core.values import Verdict
+from support.commands import here
+from support.guides import blocks
+from support.servers import FaultyServer
 from support.serving import Server, key_hash, serving_command
 
 KEY = "a-key-of-some-length"
+ASSETS = Path(__file__).parents[1] / "assets"
+RECORDED = json.loads((ASSETS / "nemo_gym.json").read_text(encoding="utf-8"))
 
 
 def recorded(text: str, **row: Any) -> dict[str, Any]:
-    """A request as NeMo Gym's agent posts it, with null for all that its models leave open."""
-    said: dict[str, Any] = {
-        "annotations": [],
-        "text": text,
-        "type": "output_text",
-        "logprobs": None,
-    }
-    message = {
-        "id": "message_1",
-        "content": [said],
-        "role": "assistant",
-        "status": "completed",
-        "type": "message",
-    }
-    reasoning: dict[str, Any] = {
-        "id": "rs_1",
-        "summary": [],
-        "type": "reasoning",
-        "encrypted_content": None,
-    }
-    return {
-        "responses_create_params": {
-            "background": None,
-            "input": [{"content": "What is 6 times 7?", "role": "user", "type": "message"}],
-            "instructions": None,
-            "max_output_tokens": None,
-            "parallel_tool_calls": True,
-            "tool_choice": "auto",
-            "tools": [],
-            "temperature": 1.0,
-        },
-        "response": {
-            "id": "response_1",
-            "created_at": 1.0,
-            "error": None,
-            "model": "model_1",
-            "object": "response",
-            "output": [reasoning, message],
-            "parallel_tool_calls": False,
-            "tool_choice": "none",
-            "tools": [],
-            "usage": None,
-        },
-        "_ng_task_index": 0,
-        **row,
-    }
+    """What NeMo Gym's agent has posted, with another text and another row."""
+    asked = copy.deepcopy(RECORDED["posted"])
+    asked["response"]["output"][-1]["content"][0]["text"] = text
+    del asked["expected_answer"]
+    return {**asked, **row}
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +98,15 @@ def test_a_request_of_nemo_gym_gets_its_reward(
     assert status == 200
     assert answer["reward"] == reward
     assert answer["responses_create_params"]["input"] == asked["responses_create_params"]["input"]
-    assert answer["response"]["id"] == "response_1"
+    assert answer["response"] == asked["response"]
     assert answer["grv"]["verdict"] == ("passed" if reward else "failed")
+
+
+def test_the_path_may_name_a_rollout(server: Server) -> None:
+    """As NeMo Gym has it with `observability_enabled`."""
+    status, answer = post(server, recorded("42", expected_answer="42"), "/ng-rollout/0-1-a2/verify")
+    assert (status, answer.get("reward")) == (200, 1.0)
+    assert post(server, {}, "/ng-rollout/0-1-a2/seed_session") == (200, {})
 
 
 @pytest.mark.parametrize(
@@ -178,7 +152,8 @@ class Gym:
             def do_POST(self) -> None:  # the name that http.server calls
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 outer.received.append((self.path, body))
-                content = json.dumps({**body, **outer.answer}).encode()
+                recorded_answer = {**RECORDED["answered"], **body, **outer.answer}
+                content = json.dumps(recorded_answer).encode()
                 self.send_response(200)
                 self.send_header("content-length", str(len(content)))
                 self.end_headers()
@@ -284,6 +259,22 @@ def test_grv_verifies_with_grv(
     labels = [json.loads(each) for each in out.read_text().splitlines()]
     found = {each["candidate"]: each["verdict"] for each in labels if "candidate" in each}
     assert found == {0: "passed", 1: "failed"}
+
+
+@pytest.mark.slow
+def test_the_guide_asks_a_server(gym: Gym, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (problem,) = blocks("gym.md", "json")
+    Path("gym.jsonl").write_text(problem)
+    command, serves = blocks("gym.md", "sh")
+    assert serves == "grv verify --serve --port 8003\n"  # the fixture `server`, on another port
+    with FaultyServer() as model:
+        asked = command.replace("http://localhost:8000/v1", model.url)
+        ran = here(*shlex.split(asked.replace("http://localhost:9000", gym.url))[1:])
+    assert ran.code == 0, ran.err
+    (answer,) = map(json.loads, Path("answers.jsonl").read_text().splitlines())
+    assert answer["answer_verified"] is True
+    assert [body["expected_answer"] for _, body in gym.received] == ["42"]
 
 
 @pytest.mark.slow

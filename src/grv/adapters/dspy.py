@@ -49,8 +49,8 @@ class Verified(_Module):  # type: ignore[misc]
 
     Args:
         module: makes the candidates.
-        verifier: a function of the inputs and the prediction that says whether it is right, as
-            `reward_fn` of `dspy.BestOfN`.
+        verifier: a function of the inputs and the prediction, as `reward_fn` of `dspy.BestOfN`,
+            that returns whether it is right: True or False, not a reward.
         score: a function of the same that returns a number, higher for better predictions.
         costs: the price list: of a candidate, of a verification.
         budget: the highest cost of one call.

@@ -31,6 +31,7 @@ from ..runtime.rewards import check_in
 from ..usage import Usage
 
 _PACKAGE = ("inspect_ai", "grv.adapters.inspect_ai")
+_config = framework("inspect_ai.model._generate_config", *_PACKAGE)  # no public name has it
 _log = framework("inspect_ai.log", *_PACKAGE)
 _model = framework("inspect_ai.model", *_PACKAGE)
 _scorer = framework("inspect_ai.scorer", *_PACKAGE)
@@ -51,7 +52,7 @@ def verified(
     score: Callable[[Any], Any] | None = None,
     check: Check | None = None,
     *,
-    cache: Any = False,
+    cache: Any = None,
     **options: Any,
 ) -> Any:
     """A solver that generates until an answer is verified.
@@ -63,7 +64,9 @@ def verified(
         score: a function of the `TaskState` of a candidate that returns a number.
         check: a check of grv, or the field of a sample's metadata that has it. By default the first
             scorer of the task verifies: a candidate passes if its value is 1.
-        cache: inspect's cache for the model, as in `generate()`; each candidate has its own entry.
+        cache: inspect's cache for the model: True, False, a `CachePolicy` or its expiry, as `1W`.
+            By default what the evaluation says (`inspect eval --cache`). Each candidate has its own
+            entry.
         options: further options of `grv.solve`, such as `ledger` and `total_budget`.
     """
     given = {**options, "policy": policy, "costs": costs, "budget": budget}
@@ -102,13 +105,13 @@ class _Sample:
         self.cache = cache
 
     async def make(self, number: int) -> Attempt:
-        cache = self.cache
-        if cache:  # without a scope of their own, all candidates would be the first one
-            policy = _model.CachePolicy() if cache is True else cache
-            scopes = {**policy.scopes, _REPORT: str(number)}
-            cache = policy.model_copy(update={"scopes": scopes})
+        seed = _setting("seed")  # with one seed for all, so would be the texts
+        own = {
+            "cache": _cached(self.cache, number),
+            "seed": None if seed is None else seed + number,
+        }
         with _Measured() as used:
-            made = await _solver.fork(self.state, _solver.generate(cache=cache))
+            made = await _solver.fork(self.state, _solver.generate(**own))
         found = made.output.choices[0].logprobs if made.output.choices else None
         logprobs = None if found is None else tuple(each.logprob for each in found.content)
         return Attempt(made, made.output.completion, used.usage, logprobs)
@@ -158,6 +161,26 @@ class _Measured:
         is_known = self._dollars.usage or not tokens  # without prices, inspect adds up nothing
         dollars = float(self._dollars.usage) if is_known else None
         self.usage = Usage(tokens - written, written, dollars=dollars)
+
+
+def _setting(name: str) -> Any:
+    """A setting of the evaluation, or else of its model."""
+    active = getattr(_config.active_generate_config(), name, None)
+    return getattr(_model.get_model().config, name, None) if active is None else active
+
+
+def _cached(cache: Any, number: int) -> Any:
+    """The cache of a candidate: without a scope of its own it would be the first one again."""
+    if cache is None:
+        cache = _setting("cache")
+    if not cache:
+        return False
+    policy = _model.CachePolicy() if cache is True else cache
+    if isinstance(cache, str):
+        policy = _model.CachePolicy.from_string(cache)
+        if policy is None:
+            raise UsageError(f"cache={cache!r}: give True, False, a CachePolicy, or a time as 1W")
+    return policy.model_copy(update={"scopes": {**policy.scopes, _REPORT: str(number)}})
 
 
 def _problem(state: Any, check: Check | None) -> Problem:

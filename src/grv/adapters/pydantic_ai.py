@@ -2,7 +2,8 @@
 
     found = await verified_run(agent, "What is 2 + 2?", passes, costs=(1, 10), budget=100)
 
-An output validator asks the same conversation again; this starts a new run for each candidate.
+An output validator asks the same conversation again; this starts a new run for each candidate. The
+function of a validator can be the verifier: what raises `ModelRetry` has failed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..backends.callables import call
+from ..backends.protocols import Finding
 from ..core.errors import UsageError
+from ..core.values import Verdict
 from ..runtime.arguments import one_problem
 from ..runtime.framework_search import (
     Attempt,
@@ -64,7 +68,8 @@ async def verified_run(
     Args:
         agent: makes the candidates, each in a run of its own.
         prompt: what the user asks.
-        verifier: a function of the output that says whether it is right.
+        verifier: a function of the output that says whether it is right: it returns a bool. Or that
+            of an output validator, which returns the output or raises `ModelRetry`.
         score: a function of the output that returns a number, higher for better outputs.
         costs: the price list: of a candidate, of a verification.
         budget: the highest cost.
@@ -128,7 +133,7 @@ class _Runs:
             self._name(),
             self._make,
             self._restore,
-            _of_output(verifier),
+            _verifier_of(verifier),
             _of_output(score),
             search_options(options, "verified_run"),
             said=lambda made: _text(made.output),
@@ -188,6 +193,22 @@ def _text(output: Any) -> str:
     if isinstance(output, str):
         return output
     return str(_pydantic.TypeAdapter(Any).dump_json(output).decode())
+
+
+def _verifier_of(function: Deciding | None) -> Any:
+    """A function of an output, perhaps of an output validator, as one of what was made."""
+    if function is None:
+        return None
+
+    async def verify(made: _Made) -> Any:
+        said = await call(function, made.output)
+        if isinstance(said, _framework.ModelRetry):
+            return Finding(Verdict.FAILED, said.message)
+        if isinstance(said, BaseException):
+            raise said
+        return True if said is made.output and not isinstance(said, bool) else said
+
+    return verify
 
 
 def _of_output(function: Deciding | None) -> Any:

@@ -49,6 +49,11 @@ class VerifiedReward:
         ]
         return [_REWARDS[verdict] for verdict in await self.verifier.verify(given)]
 
+    # TRL before 1.16 asks `inspect.iscoroutinefunction`, which knows functions only: an object is
+    # one of these if it has their attributes.
+    __code__ = __call__.__code__
+    __defaults__ = __kwdefaults__ = None
+
     def _check(self, place: int, columns: Mapping[str, Any]) -> Check:
         """All checks of a row: those of the reward, and its own."""
         own: list[Check] = []

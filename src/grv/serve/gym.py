@@ -45,6 +45,7 @@ from .searches import Places
 from .threads import ClientThreads
 
 PATH = "/verify"
+_ROLLOUT = "/ng-rollout/{rollout}"  # before the path, if NeMo Gym observes rollouts
 _PARSERS = 4  # threads that parse requests
 _REWARDS = {Verdict.PASSED: 1.0, Verdict.FAILED: 0.0, Verdict.BROKEN: 0.0}
 
@@ -88,11 +89,12 @@ class GymApplication:
         self._closed = False
         self._running = 0
         self._ended = anyio.Event()
-        routes = [
-            Route(PATH, self._verify, methods=["POST"]),
-            Route("/seed_session", self._seed, methods=["POST"]),
-            Route("/health", self._health, methods=["GET"]),
-        ]
+        routes = [Route("/health", self._health, methods=["GET"])]
+        for rollout in ("", _ROLLOUT):
+            routes += [
+                Route(rollout + PATH, self._verify, methods=["POST"]),
+                Route(f"{rollout}/seed_session", self._seed, methods=["POST"]),
+            ]
         self._guard = RequestGuard(routes, door, events, _failure)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
