@@ -38,6 +38,20 @@ def expect(path: str, rows: int, columns: int) -> None:
         )
 
 
+def check_room(path: str, rows: int, size: int) -> None:
+    """Refuse to read on if the rows so far, of this size in bytes, leave hardly any memory.
+
+    What is made of them at the end takes about half as much again.
+    """
+    free = free_memory()
+    if free is not None and 2 * free < rows * size:
+        raise LogError(
+            f"{rows:,} rows so far take most of the memory, {gigabytes(free)} are free; divide the"
+            " file by problems",
+            path=path,
+        )
+
+
 def check_columns(path: str, columns: int) -> None:
     """Refuse a table that is so wide that opening it takes minutes."""
     if columns > MOST_COLUMNS:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from grv.apps import cli
+from grv.backends.problems import promptfoo
 from grv.backends.problems.files import read_examples
 from grv.backends.problems.yaml_files import parse_yaml
 from grv.backends.protocols import Problem
@@ -294,6 +295,32 @@ def test_a_wrong_configuration_is_one_line(
     file.write_text(text)
     err = refused(tmp_path, capsys, "promptfoo", str(file))
     assert said in err
+
+
+@pytest.mark.parametrize(
+    ("prompt", "value", "others"),
+    [("{{a}}" * 100, "x", 0), ("Q", "{{a}}" * 100, 0), ("Q", "x", 100)],
+)
+def test_a_few_bytes_of_a_configuration_do_not_become_gigabytes(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    prompt: str,
+    value: str,
+    others: int,
+) -> None:
+    monkeypatch.setattr(promptfoo, "LARGEST", 64_000)
+    file = tmp_path / "promptfooconfig.yaml"
+    asserts = f"{{type: contains, value: '{value}'}}" + ", {type: contains, value: *a}" * others
+    test = f"{{vars: {{a: *a}}, assert: [{asserts}]}}"
+    config = f"a: &a {'x' * 1000}\nprompts: ['{prompt}']\ntests: "
+    file.write_text(f"{config}[{test}]")
+    assert "takes more than 64,000 bytes" in refused(tmp_path, capsys, "promptfoo", str(file))
+    monkeypatch.setattr(promptfoo, "LARGEST", 1 << 20)
+    monkeypatch.setattr(promptfoo, "MOST_UNPACKED", 1 << 20)
+    monkeypatch.setattr(promptfoo, "UNPACKED_RATIO", 1)
+    file.write_text(f"{config}[{', '.join([test] * 30)}]")
+    assert "takes more than" in refused(tmp_path, capsys, "promptfoo", str(file))
 
 
 @pytest.mark.parametrize("part", ["[*{0},*{0}]", "{{<<: [*{0},*{0}]}}"])

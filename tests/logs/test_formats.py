@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -169,6 +170,21 @@ def test_an_archive_that_unpacks_to_far_more_than_a_log_is_refused(
     Path("bomb.eval").write_bytes(content.replace(size, other))
     with pytest.raises(LogError, match=r"unpacks to more than 0.1 GB|not a readable archive"):
         converted("bomb.eval")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_is_packed_as_inspect_ai_packs(method: int) -> None:
+    """Others unpack at once, from kilobytes to gigabytes, whatever size they claim."""
+    with zipfile.ZipFile("bomb.eval", "w", method) as archive:
+        archive.writestr("header.json", b" " * (60 << 20))
+    content = Path("bomb.eval").read_bytes()
+    declared = content.replace((60 << 20).to_bytes(4, "little"), (10).to_bytes(4, "little"))
+    Path("bomb.eval").write_bytes(declared)
+    tracemalloc.start()
+    with pytest.raises(LogError, match=r"header.json is packed by the method 1[24]"):
+        converted("bomb.eval")
+    assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    tracemalloc.stop()
 
 
 def test_each_epoch_of_each_inspect_log_is_a_candidate(

@@ -106,6 +106,16 @@ def test_a_file_that_does_not_fit_into_memory_is_refused_at_once(
     refuses(["compare", path], "rows: reading them needs about", "divide the file by problems")
 
 
+def test_files_whose_rows_fill_the_memory_are_not_joined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = log(tmp_path / "log.jsonl")
+    monkeypatch.setattr(memory, "free_memory", lambda: 10_000)
+    monkeypatch.setattr("grv.logs.converting._LOOK", 100)
+    command = ["convert", path, "-o", tmp_path / "out.csv"]
+    refuses(command, "100 rows so far take most of the memory", "divide the file by problems")
+
+
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_what_a_large_file_takes_is_said_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str

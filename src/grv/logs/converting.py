@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core.errors import LogError, UsageError, installing
 from ..files import replacing, shown
-from ..memory import check_columns
+from ..memory import check_columns, check_room
 from ..text import TEXT_HASH, csv_text, is_name, text_hash
 from .columns import LABEL, PRICE, SCORE, WHOLE, ColumnKind, is_absent, key_name, names
 from .computed_scores import COMPUTED, VOTES_NOTE, length_of, logprob_of, votes
@@ -25,6 +25,8 @@ from .lookup import look_up
 
 _COSTS = ("generate_cost", "verify_cost", "verify_seconds")
 _OPTIONAL = ("key", "censored", *_COSTS)
+_LOOK = 1 << 16  # rows between two looks at the free memory
+_ROW = 700  # bytes that a joined row takes, measured with one score
 _TEXT = "hash of the text"  # a column that is only compared
 _LABEL_OF = re.compile(rf"[0-9a-f]{{{4 * TEXT_HASH}}}")  # what a label of `grv verify` is of
 ENDINGS = (".parquet", ".jsonl", ".csv")
@@ -101,7 +103,7 @@ def join(paths: Sequence[str], fields: Fields, importer: Importer | None = None)
     )
     seen: dict[str, None] = {}  # the names of all fields, in order
     lines: dict[str, dict[tuple[str, int], int]] = {path: {} for path in paths}
-    for path, (line, entry, place) in reader.entries(paths):
+    for number, (path, (line, entry, place)) in enumerate(reader.entries(paths), 1):
         seen |= dict.fromkeys(entry)
         try:
             problem = _problem(entry, fields)
@@ -111,6 +113,8 @@ def join(paths: Sequence[str], fields: Fields, importer: Importer | None = None)
             lines[path][problem, candidate] = line
             values = _values(entry, fields, scores)
             wrong = joined.put(problem, candidate, values)
+            if number % _LOOK == 0:
+                check_room(path, len(joined), _ROW)
             if wrong == _TEXT:
                 raise ValueError(
                     f"candidate {candidate} of {problem!r} has another text in another file, or its"

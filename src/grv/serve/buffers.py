@@ -15,21 +15,25 @@ from .errors import ApiError
 
 
 class Buffer:
-    """The bytes of one request and its response."""
+    """The bytes of one request and its response.
+
+    Attributes:
+        closed: whether the request has ended.
+    """
 
     def __init__(self, held: Counter[str], client: str, most: int) -> None:
         self._held = held
         self._client = client
         self._most = most
         self._own = 0
-        self._closed = False
+        self.closed = False
 
     def add(self, size: int) -> None:
         """Count some bytes; an ApiError if the client has too many. One request always has room.
 
         After the end of the request nothing is counted: nobody is there to read it.
         """
-        if self._closed:
+        if self.closed:
             return
         others = self._held[self._client] - self._own
         if others and others + self._own + size > self._most:
@@ -44,16 +48,22 @@ class Buffer:
         self._own += size
         self._held[self._client] += size
 
-    def move(self, stack: ExitStack) -> None:
+    def move(self, stack: ExitStack) -> Buffer:
         """Count these bytes until the end of a stack, which may be later."""
         moved = Buffer(self._held, self._client, self._most)
-        moved._own = self._own
-        self._own = 0
+        moved.take(self)
         stack.callback(moved.close)
+        return moved
+
+    def take(self, other: Buffer) -> None:
+        """Count the bytes of another one from now on, unless this request has ended."""
+        if not self.closed:
+            self._own += other._own
+            other._own = 0
 
     def close(self) -> None:
         """Forget the bytes."""
-        self._closed = True
+        self.closed = True
         self._held[self._client] -= self._own
         self._own = 0
         if not self._held[self._client]:

@@ -322,6 +322,25 @@ def test_results_that_a_client_does_not_read_are_bounded(tmp_path: Path) -> None
             assert server.events("bug") == []
 
 
+def test_calls_that_go_on_without_their_client_are_bounded(tmp_path: Path) -> None:
+    """In a session a call goes on if its client leaves: its arguments stay in memory."""
+    with Model(every=0) as model:
+        model.seconds = 8
+        write_job(tmp_path, model)
+        options = ("--client-mb", 1, "--clients", clients_file(tmp_path))
+        with http_server(tmp_path, *options) as server:
+            own = f"Authorization: Bearer {BOB}"
+            started = post(server, {"jsonrpc": "2.0", **START[0]}, own).decode().split("\r\n")
+            session = next(line for line in started if line.startswith("mcp-session-id"))
+            solve = {"name": "solve", "arguments": {"problem": "p" * 400_000, "check": MATH}}
+            asked = {"jsonrpc": "2.0", "method": "tools/call", "params": solve}
+            for number in range(2):
+                sent = written({**asked, "id": number + 10}, own, session)
+                assert b" 200 OK" in server.raw(sent, wait=0.5)
+            refused = server.raw(written({**asked, "id": 12}, own, session), wait=2)
+            assert b"more than 1048576 bytes" in refused
+
+
 def test_every_client_needs_its_key_and_has_sessions_and_money_of_its_own(
     tmp_path: Path, model: Model
 ) -> None:

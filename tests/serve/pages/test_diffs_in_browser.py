@@ -136,6 +136,20 @@ def test_logs_are_folded_and_attempts_have_their_cost_and_time(
     visit.close()
 
 
+def test_a_hostile_diff_does_not_stop_the_page(browser: Browser, shown: Dashboard) -> None:
+    visit = opened(browser, shown)
+    seconds = visit.page.evaluate(
+        """async () => {
+            const { parts } = await import("/assets/diff.js");
+            const begun = performance.now();
+            parts("diff --git a/x b/x\\n" + "a\\n".repeat(200000) + "--- \\n+++ \\n".repeat(60000));
+            return (performance.now() - begun) / 1000;
+        }"""
+    )
+    assert seconds < 20  # it took minutes
+    visit.close()
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_is_wider_than_the_page(browser: Browser, shown: Dashboard, width: int) -> None:
     visit = opened(browser, shown, width=width)

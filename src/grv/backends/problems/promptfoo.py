@@ -17,10 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import UsageError
-from ...files import json_lines, parse_json, read_bytes, shown
+from ...files import (
+    MOST_UNPACKED,
+    UNPACKED_RATIO,
+    json_lines,
+    parse_json,
+    read_bytes,
+    shown,
+)
 from ..protocols import Problem
+from ..verifiers.byte_cache import size_of
 from .prompts import filled
-from .records import Converted, NotConverted, Record, Wanted, chat
+from .records import LARGEST, Converted, NotConverted, Record, Wanted, chat
 from .yaml_files import parse_yaml
 
 _FILE = "file://"
@@ -88,9 +96,11 @@ def promptfoo_records(path: str) -> Iterator[Record]:
     if not prompts:
         raise UsageError(f"{path}: no prompts; name the configuration that has prompts and tests")
     default = _mapping(config.get("defaultTest"), f"{path}: defaultTest")
+    room = _Room(max(MOST_UNPACKED, UNPACKED_RATIO * os.path.getsize(path)))
     number = 0
     for number, test in enumerate(_tests(config.get("tests"), folder, f"{path}: tests"), 1):
         data: dict[str, Any] = {"test": test, "default": default, "folder": folder}
+        data["room"] = room
         for at, prompt in enumerate(prompts, 1):
             data["prompt"] = prompt
             data["name"] = f"{source}/{number}"
@@ -111,7 +121,7 @@ def promptfoo(record: Record, wanted: Wanted) -> Converted:
         raise NotConverted(test["_problem"])
     default = record.data["default"]
     _refuse_others(test, default)
-    values = record.data["vars"]
+    values = _Values(record.data["vars"], record.data["room"])
     notes: list[str] = []
     given = [*_asserts(default), *_asserts(test)]
     if not given:
@@ -121,17 +131,75 @@ def promptfoo(record: Record, wanted: Wanted) -> Converted:
         checks.add(item, notes)
     prompt = record.data["prompt"]
     problem = _problem(record, prompt, values, checks.record(), wanted)
+    record.data["room"].take(size_of([problem.prompt, problem.messages, problem.check]))
     return Converted(problem, notes=tuple(notes))
 
 
-def _problem(
-    record: Record, prompt: Any, values: Mapping[str, Any], check: Any, wanted: Wanted
-) -> Problem:
+class _Room:
+    """How much the problems of a configuration may take together: a few bytes can be many."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken = 0
+
+    def check(self, size: int) -> None:
+        """Refuse a problem of this size; a UsageError says why."""
+        most = min(LARGEST, self._most - self._taken)
+        if size > most:
+            raise UsageError(f"this problem takes more than {most:,} bytes; refused")
+
+    def take(self, size: int) -> None:
+        """Count a problem."""
+        self.check(size)
+        self._taken += size
+
+
+class _Values:
+    """The variables of a test, filled into texts: into so many as there is room for."""
+
+    def __init__(self, variables: Mapping[str, Any], room: _Room) -> None:
+        self._variables = variables
+        self._room = room
+        self._size = 0
+
+    def filled(self, value: Any) -> Any:
+        """A value with the variables in all its texts."""
+        if isinstance(value, str):
+            return self.rendered(value) if "{{" in value or "{%" in value else value
+        if isinstance(value, list):
+            return [self.filled(each) for each in value]
+        if isinstance(value, Mapping):
+            return {name: self.filled(each) for name, each in value.items()}
+        return value
+
+    def rendered(self, template: str) -> str:
+        """A template with its variables. Conditions, loops and filters are not ours to run."""
+        if _OTHER_TEMPLATE.search(_VARIABLE.sub("", template)):
+            raise NotConverted("a template with more than {{name}}")
+        return _VARIABLE.sub(self._value, template)
+
+    def _value(self, match: re.Match[str]) -> str:
+        found: Any = self._variables
+        for part in match[1].split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+        if isinstance(found, bool):
+            return str(found).lower()
+        if isinstance(found, str) and (found.startswith(_FILE) or _OTHER_TEMPLATE.search(found)):
+            raise NotConverted(f"a variable from a file or a template ({match[1]})")
+        if not isinstance(found, str | int | float):
+            raise NotConverted(f"the variable {match[1]} is not a text")
+        text = str(found)
+        self._size += len(text)
+        self._room.check(self._size)
+        return text
+
+
+def _problem(record: Record, prompt: Any, values: _Values, check: Any, wanted: Wanted) -> Problem:
     name = record.data["name"]
     if isinstance(prompt, str):
-        text = _rendered(prompt, values)
+        text = values.rendered(prompt)
         return Problem(name, filled(wanted.prompt or "{question}", text), check, text)
-    messages = [{**each, "content": _rendered(each["content"], values)} for each in prompt]
+    messages = [{**each, "content": values.rendered(each["content"])} for each in prompt]
     return chat(record, name, messages, wanted, check)
 
 
@@ -158,7 +226,7 @@ class _Checks:
         partial: whether assertions that cannot be converted are left out.
     """
 
-    def __init__(self, folder: Path, values: Mapping[str, Any], *, partial: bool) -> None:
+    def __init__(self, folder: Path, values: _Values, *, partial: bool) -> None:
         self._folder = folder
         self._values = values
         self._partial = partial
@@ -216,7 +284,7 @@ class _Checks:
             if not value.endswith((".json", ".yaml", ".yml", ".txt")):
                 raise NotConverted(f"a value from {Path(value).suffix or 'a file'}")
             return _loaded(_file(value, self._folder))
-        return _filled(value, self._values)
+        return self._values.filled(value)
 
     def _schema(self, value: Any, kind: str) -> dict[str, Any]:
         if isinstance(value, str) and value.strip():
@@ -286,37 +354,6 @@ def _asserts(test: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
         raise UsageError(f"assert must be a list of assertions, not {shown(found)}")
     return found
-
-
-def _rendered(template: str, values: Mapping[str, Any]) -> str:
-    """A template with its variables. Conditions, loops and filters are not ours to run."""
-    if _OTHER_TEMPLATE.search(_VARIABLE.sub("", template)):
-        raise NotConverted("a template with more than {{name}}")
-
-    def value(match: re.Match[str]) -> str:
-        found: Any = values
-        for part in match[1].split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-        if isinstance(found, bool):
-            return str(found).lower()
-        if isinstance(found, str) and (found.startswith(_FILE) or _OTHER_TEMPLATE.search(found)):
-            raise NotConverted(f"a variable from a file or a template ({match[1]})")
-        if not isinstance(found, str | int | float):
-            raise NotConverted(f"the variable {match[1]} is not a text")
-        return str(found)
-
-    return _VARIABLE.sub(value, template)
-
-
-def _filled(value: Any, values: Mapping[str, Any]) -> Any:
-    """A value with the variables in all its texts."""
-    if isinstance(value, str):
-        return _rendered(value, values) if "{{" in value or "{%" in value else value
-    if isinstance(value, list):
-        return [_filled(each, values) for each in value]
-    if isinstance(value, Mapping):
-        return {name: _filled(each, values) for name, each in value.items()}
-    return value
 
 
 def _choices(

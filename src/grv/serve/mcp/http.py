@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 
 import anyio
@@ -23,7 +23,7 @@ from ..events import Events
 from ..guard import RequestGuard, client_of
 from ..searches import Searches
 from ..threads import ClientThreads
-from .protocol import Context, protocol_server
+from .protocol import Context, Count, protocol_server
 from .tools import Tools
 
 PATH = "/mcp"
@@ -59,9 +59,11 @@ class McpApplication:
         self._bounds = door.bounds
         self._slow = slow
         self._buffers = Buffers(door.bounds.client)
-        self._open = OpenRequests(door.bounds.requests // 2 if clients.known else math.inf)
+        most = door.bounds.requests
+        self._open = OpenRequests(most // 2 if clients.known else math.inf)
+        self._calls = OpenRequests(most // 2 if clients.known else most)
         self._parsers = ClientThreads(_PARSERS, known=clients.known)
-        server = protocol_server(tools, events, _client, _count)
+        server = protocol_server(tools, events, _client, self._counted)
         names: Sequence[str] = clients.names
         self._sessions = {
             name: StreamableHTTPSessionManager(
@@ -97,6 +99,22 @@ class McpApplication:
             await self._parsers.run(client.name, partial(parse_body, content))
         http.scope[_CLIENT] = client
         return _Handled(self._sessions[client.name], content)
+
+    @contextmanager
+    def _counted(self, context: Context) -> Iterator[Count]:
+        """Count a call until its end: with a session, it goes on if its client leaves."""
+        assert isinstance(context.request, HttpRequest)
+        buffer: Buffer = context.request.scope[_BUFFER]
+        if buffer.closed:
+            raise ApiError(408, "the client has left", code="timeout")
+        with self._calls.one_more(_client(context).name), ExitStack() as stack:
+            own = buffer.move(stack)
+
+            def count(size: int) -> None:
+                buffer.take(own)  # if the client is there, until it has read the result
+                buffer.add(size)
+
+            yield count
 
     @property
     def lost(self) -> LedgerError | None:
@@ -151,13 +169,6 @@ def _client(context: Context) -> Client:
     assert isinstance(context.request, HttpRequest)
     client: Client = context.request.scope[_CLIENT]
     return client
-
-
-def _count(context: Context, size: int) -> None:
-    """Count what the client has to read."""
-    assert isinstance(context.request, HttpRequest)
-    buffer: Buffer = context.request.scope[_BUFFER]
-    buffer.add(size)
 
 
 def _check_origin(http: HttpRequest) -> None:

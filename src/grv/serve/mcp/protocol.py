@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from mcp import types
@@ -25,13 +26,20 @@ _INSTRUCTIONS = (
 )
 
 Context = ServerRequestContext[Any, Any]
+Count = Callable[[int], None]
+
+
+@contextmanager
+def _uncounted(context: Context) -> Iterator[Count]:
+    """Count nothing."""
+    yield lambda size: None
 
 
 def protocol_server(
     tools: Tools,
     events: Events,
     client_of: Callable[[Context], Client],
-    count: Callable[[Context, int], None] = lambda context, size: None,
+    counted: Callable[[Context], AbstractContextManager[Count]] = _uncounted,
 ) -> Server[Any]:
     """A server that speaks the protocol.
 
@@ -39,7 +47,8 @@ def protocol_server(
         tools: what it offers.
         events: is told of each call.
         client_of: the client that made a call.
-        count: is told about how many bytes the result of a call has; it may raise an ApiError.
+        counted: counts a call until its end, and gives what is told about how many bytes its result
+            has. Both may raise an ApiError.
     """
     library = logging.getLogger("mcp")
     library.handlers = [Handler(events)]
@@ -60,10 +69,11 @@ def protocol_server(
             await context.session.report_progress(steps, None, message)
 
         try:
-            data = await tools.call(params.name, params.arguments, client, report)
-            text = json.dumps(data)
-            count(context, 2 * len(text))  # the data are in a result twice
-            return _result(text, data)
+            with counted(context) as count:
+                data = await tools.call(params.name, params.arguments, client, report)
+                text = json.dumps(data)
+                count(2 * len(text))  # the data are in a result twice
+                return _result(text, data)
         except ApiError as error:
             status = error.status
             return _failure(error)

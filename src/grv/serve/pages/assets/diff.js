@@ -23,7 +23,7 @@ export function parts(text) {
   let [before, after, inHunk] = [0, 0, false];
   const add = (kind, line) => file.lines.push([kind, line]);
   const start = (path) => {
-    file = { path, lines: [], added: 0, removed: 0 };
+    file = { path, lines: [], added: 0, removed: 0, hasHunks: false };
     found.push(file);
     inHunk = false;
   };
@@ -44,10 +44,11 @@ export function parts(text) {
       start(/ b\/(.+)$/.exec(line)?.[1] ?? line.slice(11));
       return;
     }
-    if (isPair && (!file || file.lines.some(([kind]) => kind === "hunk"))) start(named(line));
+    if (isPair && (!file || file.hasHunks)) start(named(line));
     const hunk = file && HUNK.exec(line);
     if (hunk) {
       [before, after, inHunk] = [Number(hunk[1] ?? 1), Number(hunk[2] ?? 1), true];
+      file.hasHunks = true;
       add("hunk", line);
     } else if (file && line.startsWith("+++ ")) {
       if (named(line) !== "/dev/null") file.path = named(line);
