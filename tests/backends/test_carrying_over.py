@@ -335,7 +335,51 @@ EVALUATING = [
     ('pickle', '',
      'import pickle\ndef check(c):\n    assert pickle.loads(c(1)) == 4',
      'def f(x): return b"cbuiltins\\neval\\n(S\'4\'\\ntR."'),
+    ('the lines of an answer', '',
+     "def check(c):\n    n = {}\n    for line in c(1).splitlines():\n        exec(line, n)\n    assert n['y'] == 4",
+     "def f(x): return 'raise SystemExit\\n4'"),
+    ('a tree', '',
+     "import ast\ndef check(c):\n    n = {}\n    exec(compile(ast.parse(c(1)), 'a', 'exec'), n)\n    assert n['y'] == 4",
+     "def f(x): return 'raise   SystemExit'"),
+    ('a part of a tree', '',
+     "import ast\ndef check(c):\n    n = {}\n    for part in ast.parse(c(1)).body:\n"
+     "        exec(compile(ast.Module([part], []), 'a', 'exec'), n)\n    assert n['y'] == 4",
+     "def f(x): return 'raise   SystemExit\\n4'"),
+    ('a console', '',
+     "import code\ndef check(c):\n    code.InteractiveInterpreter().runsource(c(1))",
+     "def f(x): return 'raise SystemExit'"),
+    ('examples in a text', '',
+     "import doctest\ndef check(c):\n    test = doctest.DocTestParser().get_doctest(c(1), {}, 'a', None, 0)\n"
+     "    assert not doctest.DocTestRunner().run(test, out=str).failed",
+     "def f(x): return '>>> [][1]\\nTraceback (most recent call last):\\nIndexError: list index out of range'"),
+    ('a profile', '',
+     "import cProfile\ndef check(c):\n    cProfile.Profile().run(c(1))",
+     "def f(x): return 'raise SystemExit'"),
+    ('an annotation', '',
+     "import typing\ndef check(c):\n    A = type('A', (), {'__annotations__': {'x': c(1)}})\n"
+     "    assert typing.get_type_hints(A)['x'] is int",
+     "def f(x): return 'type(3)'"),
+    ('marshalled code', '',
+     "import marshal, types\ndef check(c):\n    assert types.FunctionType(marshal.loads(c(1)), {})() == 4",
+     "import marshal\ndef f(x): return marshal.dumps((lambda: 4).__code__)"),
+    ('a module', '',
+     "def check(c):\n    open('own.py', 'w').write(c(1))\n    import own\n    assert own.y == 4",
+     "def f(x): return 'y = 2 + 2'"),
+    ('in a thread', '',
+     "import threading\ndef check(c):\n    n = []\n    t = threading.Thread(target=lambda: n.append(eval(c(1))))\n"
+     "    t.start()\n    t.join()\n    assert n == [4]",
+     "def f(x): return 'len(str(1000))'"),
 ]  # fmt: skip
+# Answers that libraries may evaluate by chance, and texts of the test's own.
+EVALUATING_NO_ANSWER = [
+    (
+        "def check(c):\n    w = c(1)\n    from dataclasses import make_dataclass\n    import collections\n"
+        "    import xml.etree.ElementTree, statistics, http.client\n    P = collections.namedtuple('P', 'a b')\n"
+        "    assert P(1, 2)[0] == make_dataclass('D', 'ab')(1, 2).a and w[0] == ','"
+    ),
+    "def check(c):\n    n = {}\n    assert c(1)\n    exec('import math\\ny = math.sqrt(16)', n)\n    assert n['y'] == 4",
+    "import ast\ndef check(c):\n    w = c(1)\n    assert eval(repr(w)) == ast.literal_eval(str(w)) == w",
+]
 
 
 @pytest.fixture(scope="module")
@@ -373,6 +417,12 @@ def test_a_test_that_evaluates_an_answer_is_refused(
     finding = judged(pair, prompt, test, text)
     assert (finding.verdict.value, finding.reason) == ("broken", "test at fault")
     assert "answer" in finding.evidence["message"]
+
+
+@pytest.mark.parametrize("test", EVALUATING_NO_ANSWER)
+def test_a_test_may_evaluate_what_is_no_answer(pair: WorkerPair, test: str) -> None:
+    text = "def f(x): return ', return if is self ): def __init__( a x ='.split()"
+    assert judged(pair, "", test, text).verdict.value == "passed"
 
 
 @pytest.mark.parametrize(

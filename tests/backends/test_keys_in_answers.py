@@ -46,6 +46,14 @@ PLACEHOLDERS = [
     "NoApiKeyIsNeeded",
     "insert your key here",
     "****************",
+    "1234567890123456",
+    "sk-000000000000000000000000",
+    "hf_xxxxxxxxxxxxxxxxxxxxxxxx",
+    "sk-proj-xxxxxxxxxxxxxxxx",
+    "your-api-key-goes-here",
+    "sk-dummy-key-for-local-model",
+    "ollama-local-server",
+    "this-is-not-used-here",
 ]
 PROGRAMS = [
     "EMPTY = 0\ndef f(x):\n    return EMPTY + 2 * x\n",
@@ -187,6 +195,7 @@ def test_only_a_whole_real_key_drops_a_text(
 
 def test_a_placeholder_is_no_key_and_whatever_is_long_and_not_one_is() -> None:
     assert not any(map(is_key, PLACEHOLDERS))
+    assert is_key("apikey" * 30 + "!q")  # at once: nothing is read in two ways
     assert all(map(is_key, [REAL, "very-secret-0123456789", "correct-horse-battery-staple"]))
 
 

@@ -33,9 +33,10 @@ KEYS = (  # the variables that grv reads
 # Placeholders in manuals consist of these words: sk-no-key-required, YOUR_API_KEY_HERE, sk-xxxx.
 _PLACEHOLDER = re.compile(
     r"(?:not[\W_]*a[\W_]*real|unnecessary|placeholder|whatever|anything|required|provided|anthropic"
-    r"|ignored?|example|lmstudio|replace|missing|without|openai|ollama|needed|unused|studio|insert"
-    r"|change|apikey|dummy|empty|llama|local|token|vllm|auth|fake|here|keys?|need|none|null|your"
-    r"|any|api|cpp|for|not|with|lm|me|no|sk|is|[x*.\W_])+",
+    r"|1234567890|ignored?|example|replace|default|missing|without|openai|ollama|needed"
+    r"|unused|server|studio|insert|please|change|sample|dummy|empty|llama|local|model|paste"
+    r"|token|vllm|auth|fake|goes|here|keys?|need|none|null|proj|test|this|used|your|any|api|cpp"
+    r"|for|not|with|1234(?:5(?:67?)?)?|hf|in|it|lm|me|my|no|on|sk|to|is|[0x*.\W_])+",
     re.IGNORECASE,
 )
 _NAMES_SECRET = re.compile(

@@ -51,12 +51,18 @@ class Candidate:
         raised: the exceptions among them.
     """
 
-    def __init__(self, name: str, in_place: bool, namespace: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        in_place: bool,
+        namespace: dict[str, Any],
+        guard: evaluating.EvaluationGuard,
+    ) -> None:
         self._name = name
         self._in_place = in_place
         self.shared: dict[str, Any] = {}
         self._decoder = kinds.Decoder(namespace, self._stays, self.shared)
-        self.guard: evaluating.EvaluationGuard | None = None
+        self._guard = guard
         self._lock = threading.Lock()
         self.answers = 0
         self.raised: list[BaseException] = []
@@ -85,8 +91,7 @@ class Candidate:
                 self.raised.append(_to_raise(exception))
             else:
                 value = self._decoder.value(answer["value"])
-                if self.guard is not None:
-                    self.guard.answered(value)
+                self._guard.answered(value)
                 return value
         except (plain.PlainError, KeyError, TypeError, ValueError, RecursionError) as exc:
             raise AnswerFault(f"the answer is not a value: {exc}") from None
@@ -297,11 +302,11 @@ class _Test(interpreter.Task):
         self.namespace = self._script.namespace
         entry_point = order["entry_point"]
         prompt = order["prompt"]
-        self._candidate = Candidate(entry_point, order["in_place"], self.namespace)
+        self._guard = evaluating.EvaluationGuard(self._source)
+        self._candidate = Candidate(entry_point, order["in_place"], self.namespace, self._guard)
         self._proxy = RemoteFunction(self._candidate, None, entry_point)
-        if evaluating.may_evaluate(prompt + self._source):
-            self._candidate.guard = evaluating.EvaluationGuard(self._source)
-            self._candidate.guard.install()
+        if order.get("guarded", True):  # not in a rehearsal, which would change the zygote
+            self._guard.install()
         error: BaseException | None = None
         try:
             self._define_helpers(prompt)
@@ -339,6 +344,7 @@ class _Test(interpreter.Task):
         """The verdict and its reason, if the test ended with an error or without one."""
         candidate = self._candidate
         missing = {"not_carried_over": candidate.missing[:10]} if candidate.missing else {}
+        error = self._guard.refused or error
         if isinstance(error, SystemExit) and interpreter.exit_code(error) == 0:
             error = None
         match error:

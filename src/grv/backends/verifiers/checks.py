@@ -59,7 +59,7 @@ _RUN = ("language", "source", "build", "run", "tests", *_TOLERANCES, "checker", 
 # The version of the judge. Raise it when a candidate may get another verdict, key or refutation
 # than before: when programs are read, run or compared in another way, or answers in mathematics.
 # Recorded verdicts of another version then no longer answer, and keys are made again.
-JUDGE = 4
+JUDGE = 5
 _PUBLISHED_JUDGE = 1000 + JUDGE  # with other keys: `"labels": "published"`
 
 
