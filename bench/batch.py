@@ -102,9 +102,9 @@ def decided(log: Log, orders: int, budget: float) -> dict[str, float]:
     """The share of steps that a prior decided."""
     batch = LearningBatch(Orders(log.problems, orders), log.score, COSTS, grv.Limits())
     shares = {}
-    for schedule in ("least-spent", "in-order"):
-        runs = [batch.run(Learning(), schedule, number, budget) for number in range(orders)]
-        shares[schedule] = float(np.mean([run.decided.mean() for run in runs]))
+    for name in ("least-spent", "in-order"):
+        runs = [batch.run(Learning(), parse(name), number, budget) for number in range(orders)]
+        shares[name] = float(np.mean([run.decided.mean() for run in runs]))
     return shares
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from grv.replay.batch import Course, CourseSteps, run_batch
 from grv.replay.engine import replay
 from grv.replay.orders import Orders
 from grv.report.inputs import parse_comparison, read_comparison
-from grv.schedules import SCHEDULES
+from grv.schedules import SCHEDULES, InOrder, LeastSpent
 
 COSTS = grv.Costs(1, 10)
 
@@ -235,10 +236,10 @@ def test_batches_need_a_policy_and_all_labels() -> None:
 def test_a_policy_that_learns_takes_the_newest_prior_when_it_goes_on() -> None:
     orders = Orders(batch_log().problems, 2)
     batch = LearningBatch(orders, "score", COSTS, grv.Limits())
-    spread = batch.run(Learning(), "least-spent", 0, math.inf)
-    ordered = batch.run(Learning(), "in-order", 0, math.inf)
+    spread = batch.run(Learning(), LeastSpent(), 0, math.inf)
+    ordered = batch.run(Learning(), InOrder(), 0, math.inf)
 
-    assert not spread.decided[:6].any()  # the first fit is after six verdicts
+    assert not spread.decided[:6].any()  # the first fit is after six problems
     assert spread.decided[-1]
     assert spread.decided.mean() > ordered.decided.mean()
     for run in (spread, ordered):  # with money without end, everything solvable is solved
@@ -258,10 +259,21 @@ def test_rows_that_learn_are_in_the_table() -> None:
     assert shares[0] > shares[2]
 
 
+def test_a_policy_that_learns_predicts_what_the_log_does_not() -> None:
+    rule = "cheapest-predicted(k=3)"
+    how: dict[str, Any] = {"total_budget": "50%", "schedule": rule, "orders": 3, "jobs": 1}
+    (predicted,) = rows_of(grv.compare(["learning"], batch_log(), COSTS, **how), rule)
+    known_log = batch_log(predicted=True)
+    (known,) = rows_of(grv.compare(["learning"], known_log, COSTS, **how), rule)
+
+    assert predicted.policy == "learning"
+    assert predicted.solved < known.solved
+
+
 def test_without_a_prior_a_batch_that_learns_is_the_batch_of_the_guarded_default() -> None:
     orders = Orders(batch_log().problems[:4], 1)  # fewer than six finish
     run = LearningBatch(orders, "score", COSTS, grv.Limits()).run(
-        Learning(), "in-order", 0, math.inf
+        Learning(), InOrder(), 0, math.inf
     )
     total = sum(
         replay(Varied(5), batch.problem, COSTS, order=batch.orders[0]).bill.total

@@ -14,7 +14,9 @@ import pytest
 
 from grv import Costs
 from grv.backends.protocols import Problem
+from grv.comparing.learning_batch import LearningBatch
 from grv.core.errors import UsageError
+from grv.core.limits import Limits
 from grv.core.values import Measured
 from grv.learning.prior_file import from_text
 from grv.ledger.entries import Found, Intended, Started
@@ -23,11 +25,13 @@ from grv.ledger.postgres import PostgresLedger
 from grv.ledger.sqlite import SqliteLedger
 from grv.ledger.tables import TableLedger
 from grv.ledger.view import SearchView
+from grv.policies import Learning
+from grv.replay.orders import Orders
 from grv.runtime import turns
 from grv.runtime.options import Calls
 from grv.runtime.prices import Meter, Prices
 from grv.runtime.progress import Progress
-from grv.schedules import CheapestPredicted
+from grv.schedules import CheapestPredicted, parse
 from grv.testing.fakes import Crash
 from support.batches import COSTS, Batch, order_of, pure
 from support.postgres import Server
@@ -372,6 +376,26 @@ async def test_the_fit_counts_open_searches_and_a_prior_changes_at_doublings(
                     changes += 1
                 view.add(entry)
         assert changes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["least-spent", "cheapest-predicted", "in-order"])
+async def test_a_replay_that_learns_takes_the_same_steps(rule: str) -> None:
+    batch = Batch(36)
+    total = 36 * 11 * 4.0
+    orders = Orders(batch.log(800).problems, 1, scheme="logged")
+    places = range(36)
+    run = LearningBatch(orders, "made up", COSTS, Limits()).run(
+        Learning(), parse(rule), 0, total, places
+    )
+    how: dict[str, Any] = {"policy": "learning", "total_budget": total, "at_once": 1}
+    how |= {"identity": {"generator": "made up", "score": "made up"}, "schedule": rule}
+    await batch.solved(**how)
+    replayed = [batch.problems[place].id for place in run.steps.problems.tolist()]
+    paid = run.steps.costs.cumsum() <= total
+    assert run.decided[paid].mean() > 0.3
+    assert batch.verified[: paid.sum()] == replayed[: paid.sum()]
+    assert len(batch.verified) <= paid.sum() + 2  # smaller steps with the last of the money
 
 
 def starts_of(ledger: Ledger, search: str) -> list[Started]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import numpy as np
 
 from grv.backends.protocols import Draft, Finding, Problem, Score
 from grv.core.limits import Limits
@@ -18,6 +19,7 @@ from grv.core.values import Costs, Generate, Generated, Stop, Verdict, Verified,
 from grv.ledger.entries import Found
 from grv.ledger.ledger import Ledger
 from grv.ledger.tables import TableLedger
+from grv.logs.log import Log, LoggedProblem
 from grv.policies import spec
 from grv.policies.portfolio import BySpending, Portfolio
 from grv.runtime.solution import Solution
@@ -65,6 +67,19 @@ class Batch:
     def score_of(self, problem: str, number: int) -> float:
         noise = random.Random(f"score {problem} {number}").gauss(0, 1)
         return noise + 1.5 * self.passes(problem, number)
+
+    def log(self, size: int) -> Log:
+        """The first candidates of each problem, as a log."""
+        return Log(
+            tuple(
+                LoggedProblem(
+                    problem.id,
+                    np.array([self.score_of(problem.id, i) for i in range(size)]),
+                    np.array([self.passes(problem.id, i) for i in range(size)]),
+                )
+                for problem in self.problems
+            )
+        )
 
     async def generate(self, problem: Problem, n: int, *, first: int = 0) -> Sequence[Draft]:
         await anyio.lowlevel.checkpoint()

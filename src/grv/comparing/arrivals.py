@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -182,9 +182,14 @@ class Arrivals:
 
 def left_by(search: Search, problem: LoggedProblem, order: Place) -> PastProblem:
     """What a search leaves behind."""
-    checked = np.zeros(search.arrived, dtype=np.bool_)
-    checked[list(search.pool.verdicts)] = True
-    return _left(problem, order[: search.arrived], checked)
+    return left_after(problem, order[: search.arrived], search.pool.verdicts)
+
+
+def left_after(problem: LoggedProblem, arrived: Place, verified: Collection[int]) -> PastProblem:
+    """What is left of a problem: the candidates that have arrived, some of them verified."""
+    checked = np.zeros(len(arrived), dtype=np.bool_)
+    checked[list(verified)] = True
+    return _left(problem, arrived, checked)
 
 
 def _left(problem: LoggedProblem, arrived: Place, checked: NDArray[np.bool_]) -> PastProblem:

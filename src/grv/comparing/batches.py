@@ -27,7 +27,7 @@ from ..parallel import divided, in_parts
 from ..policies import DEFAULT, Learning, VerifyAll
 from ..replay.batch import Course, CourseSteps, course_of, run_batch, sorted_steps
 from ..replay.orders import OrderBatch, Orders
-from ..schedules import CheapestPredicted
+from ..schedules import CheapestPredicted, Rule
 from .allocations import (
     KNOWING,
     PAPERS,
@@ -39,7 +39,7 @@ from .allocations import (
 )
 from .arrivals import arrival
 from .batch_row import BatchRow
-from .learning_batch import LEARNING_SCHEDULES, LearningBatch
+from .learning_batch import LearningBatch
 from .rows import PolicyRow, RowKind
 from .settings import ComparisonSettings, TotalBudget
 
@@ -73,8 +73,12 @@ def batch_rows(
         isinstance(each, ByRule) and isinstance(each.rule, CheapestPredicted)
         for each in allocations.values()
     ]
-    if any(predicts) and all(problem.expected is None for problem in log.problems):
-        why = "cheapest-predicted needs a column 'expected_cost', and this log has none"
+    needs = [name for name, kind in policies.items() if not isinstance(kind.policy, Learning)]
+    if any(predicts) and needs and all(problem.expected is None for problem in log.problems):
+        why = (
+            "cheapest-predicted needs a column 'expected_cost', and this log has none; only the"
+            f" policy learning predicts by itself, and {needs[0]} does not"
+        )
         raise LogError(why, path=log.path)
     made: list[BatchRow] = []
     for costs in prices:
@@ -86,8 +90,9 @@ def batch_rows(
                 continue
             for name, kind in policies.items():
                 if isinstance(kind.policy, Learning):
-                    if schedule in LEARNING_SCHEDULES:
-                        made += batches.learning_rows(schedule, name, kind.policy, budgets)
+                    if isinstance(allocation, ByRule):
+                        rule = allocation.rule
+                        made += batches.learning_rows(schedule, rule, name, kind.policy, budgets)
                     continue
                 made += batches.rows(schedule, allocation, name, kind.policy, budgets)
     return tuple(made)
@@ -230,6 +235,7 @@ class _Batches:
     def learning_rows(
         self,
         schedule: str,
+        rule: Rule,
         name: str,
         policy: Learning,
         budgets: Sequence[tuple[float, float]],
@@ -241,7 +247,7 @@ class _Batches:
         amounts = [amount for amount, _ in budgets]
         units = sum(map(len, self.orders.problems)) * self.settings.orders
         results = in_parts(
-            lambda repetition: batch.solved(policy, schedule, repetition, amounts),
+            lambda repetition: batch.solved(policy, rule, repetition, amounts),
             self.settings.orders,
             self.settings.jobs,
             units,

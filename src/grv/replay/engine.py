@@ -95,7 +95,7 @@ def turns(
     passed = problem.passed.tolist()
     numbers = problem.codes(keyed=keys or limits.answers > 1)
     codes = None if numbers is None else numbers.tolist()
-    generating, verifying = _costs(problem, costs)
+    generating, verifying = logged_costs(problem, costs)
     if limits.cascade is not None and problem.second is None:
         raise UsageError(f"problem {problem.id!r} has no second scores")
     second = [] if problem.second is None else problem.second.tolist()
@@ -139,8 +139,8 @@ def _is_shared(problem: LoggedProblem, candidate: int) -> bool:
 _Column = list[float] | None  # the cost of each candidate; None if unknown or not used
 
 
-def _costs(problem: LoggedProblem, costs: Costs) -> tuple[_Column, _Column]:
-    """The logged costs to generate and to verify each candidate."""
+def logged_costs(problem: LoggedProblem, costs: Costs) -> tuple[_Column, _Column]:
+    """The logged costs to generate and to verify each candidate, if costs are measured."""
     if not isinstance(costs, Measured):
         return None, None
     generate = problem.generate_costs

@@ -276,14 +276,13 @@ class Loop:
     async def _steps(self, *, calls: bool = True) -> Stop | None:
         """Carry out steps until a new verdict is told; the end of the search, if it comes first.
 
-        Without `calls`, only steps whose results are recorded.
+        After the verdict, and without `calls`, only steps whose results are recorded. So the search
+        knows what its next verdict will cost.
         """
         self._told_at = time.monotonic()
-        is_new = False
+        is_done = not calls
         while not isinstance(action := (request := self._request()).action, Stop):
-            if is_new:
-                return None
-            if not calls and not request.executor.is_recorded(action, request.seen):
+            if is_done and not request.executor.is_recorded(action, request.seen):
                 return None
             self._config.check_step(action)
             recorded = self._record.upcoming
@@ -293,7 +292,6 @@ class Loop:
                 event = await self._carry_out(request, action)
             except OutOfBudget as error:
                 self._out = error
-                is_new = False
                 await self._restrict(request, action, error)
                 continue
             if event is None:
@@ -307,6 +305,7 @@ class Loop:
             told = Told(event, action.why, request.executor.numbering.name)
             self._record.tell(told, *request.executor.cancelled(wanted))
             self._told_at = now
+            is_done = is_done or is_new
             self._events.append(event)
             self._live.on_step()
             request.executor.stop_if_broken(reversed(self._events))
