@@ -431,7 +431,8 @@ class _Trial:
             if path in changes.files:
                 continue
             file = self._workspace.files.file(path)
-            text, found = control.rewritten(path, file.content.decode("utf-8", "replace"))
+            content = file.content.decode("utf-8", "replace")
+            text, found = control.rewritten(path, content, self._workspace.files.paths)
             if found:
                 names[path] = found
                 files[path] = NewFile(text.encode("utf-8", "surrogateescape"), file.mode)
