@@ -21,6 +21,15 @@ _RUST = re.compile(
     r"(#\[(?:\w+::)?test\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?(?:async\s+)?fn\s+(\w+)\s*\(\s*\)[^{;]*\{)"
 )
 _FAILS = "struct GrvControl; impl Drop for GrvControl { fn drop(&mut self) { panic!(); } }"
+# A last test, or a last statement; what is missing there fails as well.
+_JAVASCRIPT = """
+;{
+  const grvControl = () => require("assert").equal(0, 1);
+  if (typeof test === "function") test("control", grvControl);
+  else if (typeof it === "function") it("control", grvControl);
+  else grvControl();
+}
+"""
 _LARGEST = 4 << 20  # characters of a file of tests
 _PROBES = Path(probes.__file__).read_text(encoding="utf-8")
 # Comparisons by other packages: some raise, some return whether it is so.
@@ -43,10 +52,38 @@ def rewritten(path: str, text: str, paths: Collection[str] = ()) -> tuple[str, f
     return _REWRITERS[ending](text, paths)
 
 
+def collected(text: str) -> frozenset[str]:
+    """The test functions of a file in Python that pytest surely collects, if it can be loaded.
+
+    >>> collected("def test_a(): pass")
+    frozenset({'test_a'})
+    """
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    plain = (ast.FunctionDef, ast.AsyncFunctionDef)
+    classes = [node for node in body if isinstance(node, ast.ClassDef)]
+    groups = [node.body for node in classes if node.name.startswith("Test") and not node.bases]
+    for group in groups:
+        if any(isinstance(node, plain) and node.name == "__init__" for node in group):
+            group.clear()
+    return frozenset(
+        node.name
+        for group in (body, *groups)
+        for node in group
+        if isinstance(node, plain)
+        and node.name.startswith("test")
+        and not any("fixture" in ast.unparse(each) for each in node.decorator_list)
+    )
+
+
 def is_rewritten(test: str, names: Mapping[str, frozenset[str]]) -> bool:
     """Whether a test, as a runner names it, was rewritten. `names` are those of each file.
 
     >>> is_rewritten("test_a.py::TestX::test_m[1]", {"test_a.py": frozenset({"TestX.test_m"})})
+    True
+    >>> is_rewritten("tests.test_a.TestX.test_m", {"tests/test_a.py": frozenset({"TestX.test_m"})})
     True
     """
     file = test_file(test)
@@ -54,6 +91,13 @@ def is_rewritten(test: str, names: Mapping[str, frozenset[str]]) -> bool:
     if file in names:
         parts = plain.replace("::", ".").split(".")
         return ".".join(parts[-2:]) in names[file]
+    if not plain:  # in a file of results, CLASS.NAME
+        parts = test.partition("[")[0].split(".")
+        return any(
+            ".".join(parts[-2:]) in found or parts[-1] in found
+            for path, found in names.items()
+            if path.endswith(".py")
+        )
     others = [found for path, found in names.items() if not path.endswith(".py")]
     return any(plain.rpartition("::")[2] in found for found in others)
 
@@ -135,8 +179,13 @@ def _rust(text: str, paths: Collection[str]) -> tuple[str, frozenset[str]]:
     return _RUST.sub(rf"\g<1> {_FAILS} let _grv_control = GrvControl;", text), names
 
 
+def _javascript(text: str, paths: Collection[str]) -> tuple[str, frozenset[str]]:
+    return text + _JAVASCRIPT, frozenset({"control"})
+
+
 _REWRITERS: Mapping[str, Callable[[str, Collection[str]], tuple[str, frozenset[str]]]] = {
     "py": _python,
     "go": _go,
     "rs": _rust,
+    **dict.fromkeys(("js", "cjs", "mjs", "jsx", "ts", "tsx"), _javascript),
 }

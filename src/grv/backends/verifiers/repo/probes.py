@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 # Methods of unittest.TestCase, with arguments for which they fail.
-_METHODS: tuple[tuple[str, tuple[Any, ...]], ...] = (
+METHODS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("assertEqual", (0, 1)),
     ("assertNotEqual", (0, 0)),
     ("assertTrue", (False,)),
@@ -105,7 +105,7 @@ def _of_python() -> Iterator[Callable[[], object]]:
 def _of_unittest(test: object) -> Iterator[Callable[[], object]]:
     if not isinstance(test, unittest.TestCase):
         return
-    for name, given in _METHODS:
+    for name, given in METHODS:
         owner = next((each for each in type(test).__mro__ if name in vars(each)), None)
         if owner is unittest.TestCase:  # otherwise it is the tests' own method
             method = getattr(test, name)
