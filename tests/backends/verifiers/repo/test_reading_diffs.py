@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grv.backends.verifiers.repo import changes
 from grv.backends.verifiers.repo.changes import Changes, NewFile, apply, check_path
 from grv.backends.verifiers.repo.control import rewritten
 from grv.backends.verifiers.repo.diffs import UnreadableDiff, diff_in, read
@@ -313,3 +314,29 @@ def test_links_submodules_and_odd_names_of_a_commit(tmp_path: Path) -> None:
     finally:
         workspace.remove()
     assert not workspace.folder.exists()
+
+
+def hunks(path: str, text: str) -> str:
+    return f"--- a/{path}\n+++ b/{path}\n{text}"
+
+
+def test_the_work_for_a_huge_diff_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"a.txt": "\n" * 1_000}
+    monkeypatch.setattr(changes, "_MOST_BYTES", 50_000)
+    monkeypatch.setattr(changes, "_MOST_COMPARED", 5_000)
+    copy = "diff --git a/a.txt b/b{0}\ncopy from a.txt\ncopy to b{0}\n"
+    with pytest.raises(UnreadableDiff, match="it changes files of more than 50,000 bytes"):
+        applied("".join(copy.format(number) for number in range(100)), files)
+    assert len(applied("".join(copy.format(number) for number in range(20)), files)) == 20
+    elsewhere = hunks("a.txt", "@@ -9,500 +9,500 @@\n" + " \n" * 499 + "-x\n+y\n")
+    with pytest.raises(UnreadableDiff, match="too many of its hunks are not at the lines"):
+        applied(elsewhere, files)
+
+
+def test_hunks_after_a_moved_one_move_as_well() -> None:
+    before = "".join(f"{number}\n" for number in range(30))
+    text = hunks(
+        "a.txt", "@@ -3 +3 @@\n-9\n+nine\n@@ -13,0 +14 @@\n+more\n@@ -21 +22 @@\n-27\n+x\n"
+    )
+    after = before.replace("\n9\n", "\nnine\n").replace("\n27\n", "\nx\n")
+    assert applied(text, {"a.txt": before}) == {"a.txt": after.replace("\n19\n", "\n19\nmore\n")}

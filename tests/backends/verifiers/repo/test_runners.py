@@ -77,7 +77,7 @@ def verdicts(verifier: Checks, given: Problem, *texts: str) -> list[str]:
 def test_unittest(place: Path, verifier: Checks) -> None:
     make_repository(place / "shop", modules=3)
     given = problem(runner="unittest", tests=["tests/test_stock.py"])
-    quiet = "import unittest\nunittest.TestCase.assertEqual = lambda *a: None\n"
+    quiet = "import unittest\nunittest.TestCase.assertEqual = print\n"
     forged = diff({"shop/prices.py": quiet + PRICES})
     assert verdicts(verifier, given, DIFF, WRONG, forged) == ["passed", "failed", "failed"]
     assert verifier.find(given, forged).reason.startswith("forged results")
@@ -162,6 +162,10 @@ def test_npm(place: Path, verifier: Checks) -> None:
     steers = NODE["package.json"].replace("node test.js", "true")
     cheat = diff({"package.json": steers}, NODE)
     assert verdicts(verifier, given, right, wrong, cheat) == ["passed", "failed", "failed"]
+    named = problem(runner="npm", tests=["test.js"])
+    exits = diff({"half.js": f"process.exit(0);\n{NODE['half.js']}"}, NODE)
+    quiet = diff({"half.js": f"require('assert').equal = () => 0;\n{NODE['half.js']}"}, NODE)
+    assert verdicts(verifier, named, right, exits, quiet) == ["passed", "failed", "failed"]
 
 
 @pytest.mark.slow

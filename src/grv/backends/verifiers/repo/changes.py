@@ -16,6 +16,8 @@ from .diffs import FileChange, Hunk, ReadCandidate, UnreadableDiff
 
 _LARGEST = 32 << 20  # bytes of one file
 _MOST_FILES = 5_000
+_MOST_BYTES = 256 << 20  # of all files together, before and after
+_MOST_COMPARED = 5_000_000  # lines, until all hunks have found their places
 _LONGEST_NAME = 255
 _LONGEST_PATH = 1_000
 _GIT_NAMES = (".git", "git~1", ".gitmodules")
@@ -88,6 +90,8 @@ def apply(candidate: ReadCandidate, files: Files) -> Changes:
 class _State:
     def __init__(self, files: Files) -> None:
         self._files = files
+        self._search = _Search()
+        self._bytes = 0
         self.changed: dict[str, NewFile | None] = {}
 
     def is_same(self, path: str, file: NewFile | None) -> bool:
@@ -112,7 +116,10 @@ class _State:
             self._create(change.new, change)
             return
         before = self._existing(change.old)
-        content = _patched(before.content, change.hunks, change.old)
+        content = _patched(before.content, change.hunks, change.old, self._search)
+        self._bytes += len(before.content) + len(content)
+        if self._bytes > _MOST_BYTES:
+            raise UnreadableDiff(f"it changes files of more than {_MOST_BYTES:,} bytes together")
         if change.new is None:
             if content:
                 raise UnreadableDiff(f"it removes {change.old}, and not all of its lines")
@@ -178,40 +185,62 @@ def check_path(path: str) -> None:
         raise UnreadableDiff(f"{path[:100]} belongs to git")
 
 
-def _patched(content: bytes, hunks: tuple[Hunk, ...], path: str) -> bytes:
+def _patched(content: bytes, hunks: tuple[Hunk, ...], path: str, search: _Search) -> bytes:
     """A file after its hunks, each of which must fit in exactly one place.
 
     That place is the line that the hunk names, moved by what the hunks before have added; or else
     the only one where its lines are.
     """
+    if not hunks:
+        return content
     lines = content.split(b"\n")
     lines = [line + b"\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    patched: list[bytes] = []
     moved = 0
-    done = 0  # lines before this one are final
+    done = 0  # lines before this one are in `patched`
     for number, hunk in enumerate(hunks, 1):
         wanted = hunk.start - 1 if hunk.old else hunk.start
-        place = _place(lines, hunk.old, wanted + moved, done)
+        place = search.place(lines, hunk.old, wanted + moved, done)
         if place is None:
             raise UnreadableDiff(f"hunk {number} of {path} does not fit")
-        lines[place : place + len(hunk.old)] = hunk.new
-        moved = place - wanted + len(hunk.new) - len(hunk.old)
-        done = place + len(hunk.new)
-    joined = b"".join(lines)
+        patched += lines[done:place]
+        patched += hunk.new
+        moved = place - wanted
+        done = place + len(hunk.old)
+    joined = b"".join([*patched, *lines[done:]])
     if len(joined) > _LARGEST:
         raise UnreadableDiff(f"{path} is larger than {_LARGEST >> 20} MB")
     return joined
 
 
-def _place(lines: list[bytes], old: tuple[bytes, ...], wanted: int, first: int) -> int | None:
-    count = len(old)
-    if first <= wanted <= len(lines) - count and tuple(lines[wanted : wanted + count]) == old:
-        return wanted
-    if not old:
-        return None
-    last = len(lines) - count
-    places = [
-        place
-        for place in range(first, last + 1)
-        if lines[place] == old[0] and tuple(lines[place : place + count]) == old
-    ]
-    return places[0] if len(places) == 1 else None
+@dataclass
+class _Search:
+    """Finds the lines of hunks in those of a file. How much it compares is limited."""
+
+    compared: int = 0
+
+    def place(
+        self, lines: list[bytes], old: tuple[bytes, ...], wanted: int, first: int
+    ) -> int | None:
+        """Where a hunk's lines are; None if that is not in exactly one place."""
+        last = len(lines) - len(old)
+        if first <= wanted <= last and self._is_at(lines, wanted, old):
+            return wanted
+        if not old:
+            return None
+        found = None
+        for place in range(first, last + 1):
+            if self._is_at(lines, place, old):
+                if found is not None:
+                    return None
+                found = place
+        return found
+
+    def _is_at(self, lines: list[bytes], place: int, old: tuple[bytes, ...]) -> bool:
+        if self.compared > _MOST_COMPARED:
+            raise UnreadableDiff("too many of its hunks are not at the lines that they name")
+        for offset, line in enumerate(old):
+            self.compared += 1
+            if lines[place + offset] != line:
+                return False
+        return True

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -54,6 +55,11 @@ _SYSTEM = ("/usr", "/bin", "/lib", "/lib64")
 _MOST_NAMES = 100_000  # tests in a record
 _READ = 16  # candidates whose changes are kept
 _MOST_STAGES = 8  # files of tests that run in a process each; starting more would cost too much
+# Where tests are selected or skipped, and the words that say so.
+_SELECTING = ("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "pyproject.toml", "setup.cfg")
+_SELECTS = re.compile(
+    rb"skip|ignore|deselect|modifyitems|makeitem|python_(?:functions|classes)|__test__|-[km]\b"
+)
 _LISTS = ("tests", "fail_to_pass", "pass_to_pass", "protect", "readable", "command")
 
 
@@ -287,7 +293,17 @@ class _Trial:
         results.tests.update(found.tests)
         if self._check.suite is None:
             self._note_stages(found)
-        return self._problem(ran, found, before, required)
+        problem = self._problem(ran, found, before, required)
+        return problem or self._replacement(found)
+
+    def _replacement(self, results: Results) -> Finding | None:
+        """Whether the candidate replaces what tests run with, by code that is new in its file."""
+        files = self._workspace.files
+        for name, path in results.replaced.items():
+            old = files.file(path).content if files.kind(path) == "file" else b""
+            if name.rpartition(".")[2].encode() not in old:
+                return failed(f"it replaces {name}, which tests run with")
+        return None
 
     def _set_up(self) -> None:
         """Run the commands of `setup`, once for all candidates."""
@@ -339,7 +355,8 @@ class _Trial:
     ) -> tuple[Ran, Results]:
         settings = self._settings
         command = self._command(settings.runner, settings.command, files)
-        job = {**command.job, "stops": stops, "required": [*required]}
+        written = [path for path, file in changes.files.items() if file] if changes else []
+        job = {**command.job, "stops": stops, "required": [*required], "written": written}
         writable = settings.writable or self._pair.tools.isolation.value == "unsafe"
         with self._workspace.copy(changes, writable=writable) as folder:
             for path, file in (rewritten or {}).items():
@@ -357,7 +374,7 @@ class _Trial:
         if self._container is not None:
             ran = self._container.run(
                 command.python,
-                {"stops": False, "required": [], **command.job},
+                {"stops": False, "required": [], "written": [], **command.job},
                 folder,
                 secret=secret,
                 writable=writable,
@@ -419,8 +436,32 @@ class _Trial:
         for file in {} if before is None else before.broken:
             if not any(test_file(name) == file for name in results.tests):
                 return failed("a test is missing", test=file)
+            if problem := self._vanished(file, results):
+                return problem
         if not any(end.outcome == "passed" for end in results.tests.values()):
             return failed("no test has passed", said=_said(ran))
+        return None
+
+    def _vanished(self, file: str, results: Results) -> Finding | None:
+        """Whether a test is missing or skipped, in a file that could not be loaded before.
+
+        Only its text tells what should be there; so it is not asked where tests are selected.
+        """
+        files = self._workspace.files
+        deciding = [path for path in files.paths if path.rpartition("/")[2] in _SELECTING]
+        texts = [files.file(path).content for path in (file, *deciding) if files.kind(path)]
+        texts.append(" ".join(self._settings.command[3:]).encode())
+        if self._settings.runner != "pytest" or any(map(_SELECTS.search, texts)):
+            return None
+        ended: dict[str, set[str]] = {}
+        for name, end in results.of_file(file).tests.items():
+            function = name.partition("[")[0].rpartition("::")[2]
+            ended.setdefault(function, set()).add(end.outcome)
+        for function in sorted(control.collected(texts[0].decode("utf-8", "replace"))):
+            if function not in ended:
+                return failed("a test is missing", test=f"{file}::{function}")
+            if ended[function] == {"skipped"}:
+                return failed("a test was skipped", test=f"{file}::{function}")
         return None
 
     def _controlled(self, changes: Changes, results: Results) -> Finding:
@@ -431,7 +472,8 @@ class _Trial:
             if path in changes.files:
                 continue
             file = self._workspace.files.file(path)
-            text, found = control.rewritten(path, file.content.decode("utf-8", "replace"))
+            content = file.content.decode("utf-8", "replace")
+            text, found = control.rewritten(path, content, self._workspace.files.paths)
             if found:
                 names[path] = found
                 files[path] = NewFile(text.encode("utf-8", "surrogateescape"), file.mode)

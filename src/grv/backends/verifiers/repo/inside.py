@@ -12,11 +12,13 @@ results.py and control.py. A command of another runner is a process apart.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 import subprocess
 import sys
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,6 +26,24 @@ MARK = "grv-report"
 _MOST_TEXT = 1000  # bytes about one failure
 _PIECE = 1500  # bytes of a file in one report: a report is one write, which no other one divides
 _LARGEST = 4 << 20  # bytes of a file of results
+# Modules that run tests, or that tests compare with; and what programs replace for other reasons.
+_MACHINERY = (
+    "unittest",
+    "pytest",
+    "_pytest",
+    "pluggy",
+    "mock",
+    "hypothesis",
+    "doctest",
+    "builtins",
+    "math",
+    "operator",
+    "numpy.testing",
+    "pandas._testing",
+)
+_OFTEN_REPLACED = tuple(
+    f"builtins.{name}" for name in ("__import__", "open", "print", "input", "_")
+)
 Send = Callable[..., None]
 
 
@@ -74,13 +94,59 @@ def relocate(source: str, root: str) -> None:
                 mapping[package] = moved(path)
 
 
+def changed_machinery(root: str, written: list[str]) -> Iterator[tuple[str, str]]:
+    """What tests run with and files of the candidate have replaced, each with that file.
+
+    `written` are the files that the candidate has made or changed, below `root`.
+    """
+    places = {os.path.join(root, path): path for path in written}
+
+    def origin(value: Any) -> str:
+        """The file of a function, or of the class of anything else; "" if it has none."""
+        inner = value
+        if isinstance(inner, (staticmethod, classmethod)):
+            inner = inner.__func__
+        elif isinstance(inner, property):
+            inner = inner.fget
+        elif isinstance(inner, functools.partial):
+            inner = inner.func
+        if isinstance(inner, types.FunctionType):
+            return inner.__code__.co_filename
+        kind = inner if isinstance(inner, type) else type(inner)
+        return str(getattr(sys.modules.get(kind.__module__), "__file__", ""))
+
+    def replaced(owner: str, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        for name, value in values.items():
+            path = places.get(origin(value))
+            if path is not None and f"{owner}.{name}" not in _OFTEN_REPLACED:
+                yield f"{owner}.{name}", path
+
+    for name, module in list(sys.modules.items()):
+        is_own = str(getattr(module, "__file__", "")).startswith(root + os.sep)
+        if is_own or not name.startswith(_MACHINERY):
+            continue
+        parts = dict(vars(module))
+        yield from replaced(name, parts)
+        for part, value in parts.items():
+            kind = value if isinstance(value, type) else type(value)
+            if kind.__module__.startswith(_MACHINERY) and hasattr(value, "__dict__"):
+                yield from replaced(f"{name}.{part}", dict(vars(value)))
+
+
+def report_machinery(job: dict[str, Any], send: Send) -> None:
+    """Report what files of the candidate have replaced."""
+    for name, path in changed_machinery(job["root"], job["written"]):
+        send("replaced", name, path)
+
+
 class Reporter:
     """A plugin of pytest that reports what was collected and how each test ended."""
 
-    def __init__(self, send: Send, stops: bool, required: list[str]) -> None:
+    def __init__(self, send: Send, job: dict[str, Any]) -> None:
         self._send = send
-        self._stops = stops
-        self._required = frozenset(required)
+        self._job = job
+        self._stops = job["stops"]
+        self._required = frozenset(job["required"])
         self._session: Any = None
 
     def pytest_sessionstart(self, session: Any) -> None:
@@ -108,6 +174,7 @@ class Reporter:
 
     def pytest_sessionfinish(self, session: Any, exitstatus: Any) -> None:
         """Report that all tests have ended."""
+        report_machinery(self._job, self._send)
         self._send("finished", f"{int(exitstatus):d}")
 
 
@@ -131,7 +198,7 @@ def run_pytest(job: dict[str, Any], send: Send) -> None:
     if job["required"] or not job["stops"]:
         arguments.append("--continue-on-collection-errors")
     sys.argv = ["pytest", *arguments, *job["tests"]]
-    reporter = Reporter(send, job["stops"], job["required"])
+    reporter = Reporter(send, job)
     send("started", "pytest", pytest.__version__)
     pytest.main([*arguments, *job["tests"]], plugins=[reporter])
 
@@ -216,6 +283,7 @@ def run_unittest(job: dict[str, Any], send: Send) -> None:
     for suite in suites:
         if not result.shouldStop:
             suite.run(result)
+    report_machinery(job, send)
     send("finished", "0")
 
 

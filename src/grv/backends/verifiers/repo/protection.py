@@ -95,9 +95,9 @@ class Protection:
     def covers(self, path: str) -> bool:
         """Whether a path is protected as a whole."""
         *folders, name = path.split("/")
-        if any(
-            fnmatch.fnmatchcase(part, pattern) for part in (*folders, name) for pattern in _ALWAYS
-        ):
+        # Python finds what is installed by names in any case: SHOP.EGG-INFO.
+        parts = [part.lower() for part in (*folders, name)]
+        if any(fnmatch.fnmatchcase(part, pattern) for part in parts for pattern in _ALWAYS):
             return True
         if any(folder in _ALWAYS_FOLDERS for folder in folders):
             return True

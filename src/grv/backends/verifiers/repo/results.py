@@ -49,6 +49,7 @@ class Results:
         tests: the tests by name.
         broken: files that could not be loaded, with the reason.
         written: the file of results.
+        replaced: what tests run with that the candidate has replaced, with its file.
     """
 
     started: bool = False
@@ -57,6 +58,7 @@ class Results:
     tests: dict[str, TestEnd] = field(default_factory=dict)
     broken: dict[str, str] = field(default_factory=dict)
     written: bytes = b""
+    replaced: dict[str, str] = field(default_factory=dict)
 
     def of_file(self, file: str) -> Results:
         """The part that is about one file of tests."""
@@ -109,6 +111,8 @@ def read_reports(printed: bytes, secret: bytes) -> Results:
                 _add(results.tests, name, TestEnd(outcome, float(seconds), text))
             case ["results", piece]:
                 results.written += bytes.fromhex(piece)
+            case ["replaced", name, path]:
+                results.replaced[name] = path
             case ["finished", code]:
                 results.finished = int(code)
     results.tests = {
