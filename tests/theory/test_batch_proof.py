@@ -263,7 +263,7 @@ def test_equal_spending_costs_at_most_half_pi_times_the_optimum() -> None:
     for size in (1, 2, 5, 20, 60):
         for _ in range(20):
             means = [math.exp(rng.uniform(0, 12)) for _ in range(size)]
-            assert known_means(means) <= equal_spending(means)
+            assert known_means(means) <= equal_spending(means) * (1 + 1e-12)
             assert equal_spending(means) <= math.pi / 2 * known_means(means)
     assert equal_spending([5.0]) == known_means([5.0]) == 5.0
 

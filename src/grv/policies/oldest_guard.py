@@ -55,6 +55,8 @@ class OldestGuard:
         self._spared = 0  # of these, the number that verify-all does not verify
         self._tried = set(tried)  # the keys that verify-all has tried before it
         self._guess = exact_ratio(costs)
+        self._priced = pool.costs  # those of which `_ratio` is the ratio
+        self._ratio = float(exact_ratio(pool.costs))
         self._guessed = True  # until the first verdict that was paid for
         self._start()
 
@@ -95,7 +97,11 @@ class OldestGuard:
 
     @property
     def _rho(self) -> float:
-        return float(exact_ratio(self._pool.costs))
+        costs = self._pool.costs
+        if costs is not self._priced:
+            self._priced = costs
+            self._ratio = float(exact_ratio(costs))
+        return self._ratio
 
     @property
     def _oldest(self) -> CandidateId:

@@ -164,7 +164,7 @@ def _stages(log: _OfLog) -> Iterator[str]:
         text += f" {_percent(row['share'])} of the price"
         if row["least"] and row["spared"]:
             pays = _number(row["spared"]) > _number(row["least"])
-            text += "; it pays" if pays else "; it does not pay"
+            text += "; as a screen it pays" if pays else "; as a screen it does not pay"
             text += (
                 f" below a price of {_amount(row['least'])} for what follows" if not pays else ""
             )

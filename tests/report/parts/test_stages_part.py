@@ -36,6 +36,25 @@ def test_a_screen_pays_from_the_price_at_which_it_spares_more_than_it_costs() ->
         assert (found["judge"].runs, found["judge"].refutes) == (2, 0.5)
 
 
+def test_only_stages_up_to_the_next_failure_are_spared() -> None:
+    """The second test finds what the first one finds, so the first one does not pay."""
+    every = '[["a", 1], ["b", 1], ["c", 8]]'
+    log = log_of_frame(
+        {
+            "problem": ["p"] * 6,
+            "candidate": range(6),
+            "score": range(6),
+            "passed": [0, 0, 0, 0, 0, 1],
+            "stage_costs": ['[["a", 1]]'] * 2 + ['[["a", 1], ["b", 1]]'] * 3 + [every],
+            "failed_stage": ["a", "a", "b", "b", "b", ""],
+        }
+    )
+    first = counted_stages(log.problems)["a"]
+    assert first.mean_spared == 1
+    assert first.words.startswith("does not pay: what follows must cost more than 3")
+    assert counted_stages(log.problems)["c"].words.startswith("refutes nothing")
+
+
 def test_what_is_free_or_refutes_nothing_is_said_so() -> None:
     log = log_of_frame(
         {

@@ -18,8 +18,9 @@ STAGES = TableSchema(
     name="stages",
     title="Which stage of a verification pays for itself?",
     caption="A stage that refutes only what a later one would refute too pays if and only if the"
-    " share that it refutes exceeds its share of the price of what follows. A stage that alone can"
-    " fail a candidate is needed, whatever it costs.",
+    " share that it refutes exceeds its share of the price of what follows, up to the next failure."
+    " That price is measured on the candidates that the stage passes and that fail later. A stage"
+    " that alone can fail a candidate is needed, whatever it costs.",
     alt="A table of stages.",
     columns=(
         c.LOG,
@@ -28,7 +29,7 @@ STAGES = TableSchema(
         c.percent("refutes", "refutes", "the share of these runs that failed the candidate"),
         Column("cost", "cost", "cost", "the mean cost of a run", digits=4),
         c.percent("share", "of the price", "its share of what all verifications cost"),
-        Column("spared", "spared", "cost", "the stages that a failure made unnecessary", digits=4),
+        Column("spared", "spared", "cost", "the later stages, up to the next failure", digits=4),
         Column("least", "pays from", "cost", "what these must cost so that it pays", digits=4),
         c.text("words", "in words", "whether it pays for itself"),
     ),
@@ -37,12 +38,21 @@ STAGES = TableSchema(
 
 @dataclass
 class StageCount:
-    """What a stage did in all verifications of a log."""
+    """What a stage did in all verifications of a log.
+
+    Attributes:
+        runs: how often it ran.
+        failures: how often it failed the candidate.
+        cost: of all its runs.
+        followed: what came after it, for each candidate that it passed and that failed later.
+        left: for each candidate that it failed, what all stages cost that did not run.
+    """
 
     runs: int = 0
     failures: int = 0
     cost: float = 0.0
-    spared: list[float] = field(default_factory=list)
+    followed: list[float] = field(default_factory=list)
+    left: list[float] = field(default_factory=list)
 
     @property
     def refutes(self) -> float:
@@ -56,8 +66,13 @@ class StageCount:
 
     @property
     def mean_spared(self) -> float | None:
-        """What later stages would have cost a candidate that it refuted, in the mean."""
-        return sum(self.spared) / len(self.spared) if self.spared else None
+        """What later stages would have cost a candidate that it refuted, in the mean.
+
+        A later stage would have failed it too, so not all of them would have run. If nothing that
+        the stage passes fails later, all of them count.
+        """
+        known = self.followed or self.left
+        return sum(known) / len(known) if known else None
 
     @property
     def words(self) -> str:
@@ -85,14 +100,17 @@ def counted_stages(problems: tuple[LoggedProblem, ...]) -> dict[str, StageCount]
                 costs[stage.name].append(stage.cost)
         means = {name: sum(each) / len(each) for name, each in costs.items()}
         for stages in listed:
-            for stage in stages:
+            has_failed = any(stage.failed for stage in stages)
+            for place, stage in enumerate(stages):
                 count = found[stage.name]
                 count.runs += 1
                 count.cost += stage.cost
                 if stage.failed:
                     count.failures += 1
                     ran = {each.name for each in stages}
-                    count.spared.append(sum(means[name] for name in means.keys() - ran))
+                    count.left.append(sum(means[name] for name in means.keys() - ran))
+                elif has_failed:
+                    count.followed.append(sum(each.cost for each in stages[place + 1 :]))
     return dict(found)
 
 
