@@ -284,5 +284,6 @@ def _read(kind: ColumnKind, what: str, value: Any) -> float:
 
 
 def _absent(what: str, names: Sequence[str], entry: dict[str, Any]) -> str:
+    option = f"--{what.partition(' ')[0]}"
     there = ", ".join(entry)
-    return f"no {what}: no field {' or '.join(names)} among {there}; --{what} FIELD names it"
+    return f"no {what}: no field {' or '.join(names)} among {there}; {option} FIELD names it"
