@@ -277,7 +277,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Called by mkdocs when it has listed the files: add pictures and schemas."""
+    """Called by mkdocs when it has listed the files: add pictures, schemas and notebooks."""
     from mkdocs.structure.files import File
 
     for name in POLICIES:
@@ -286,4 +286,7 @@ def on_files(files: Any, config: Any) -> Any:
     for name in SCHEMAS:
         content = json.dumps(schema(name), indent=1)
         files.append(File.generated(config, f"schemas/{name}.schema.json", content=content))
+    for path in sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb")):
+        content = path.read_text(encoding="utf-8")
+        files.append(File.generated(config, f"notebooks/{path.name}", content=content))
     return files

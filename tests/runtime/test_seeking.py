@@ -209,7 +209,7 @@ class TestCommand:
         flags = ("--passes", 2, "--failures", 2, "--ledger", tmp_path / "ledger")
         with FaultyServer(text=self.text) as server:
             out = self.collect(tmp_path, server, *flags, "--format", "sft")
-            assert "1 problem with fewer than asked for" in "\n".join(out)
+            assert "1 problem with fewer different ones than asked for" in "\n".join(out)
             asked = len(server.received)
             answers = lines(tmp_path / "out.jsonl")
             assert [row["problem"] for row in answers] == ["sum", "sum"]

@@ -409,7 +409,8 @@ def _write_training(
         lines.append(f"{counted(spared, 'candidate')} of {run.n} per problem were not needed")
         if short:
             lines.append(
-                f"{counted(short, 'problem')} with fewer than asked for: raise -n for more"
+                f"{counted(short, 'problem')} with fewer different ones than asked for:"
+                " raise -n, or ask for fewer"
             )
     return [*lines, f"{run.ledger_path} has what was paid for"]
 

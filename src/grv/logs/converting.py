@@ -158,7 +158,10 @@ def _check_found(joined: Joined, fields: Fields, scores: Scores, seen: Sequence[
         looked_for = " or ".join(fields.passed)
         if joined.notes:
             raise UsageError(f"no label in these files. {joined.notes[0]}")
-        raise UsageError(f"no label in these files: no field {looked_for} among {', '.join(seen)}")
+        raise UsageError(
+            f"no label in these files: no field {looked_for} among {', '.join(seen)};"
+            " --passed FIELD names it"
+        )
 
 
 def check_ending(path: str) -> None:
@@ -285,4 +288,6 @@ def _read(kind: ColumnKind, what: str, value: Any) -> float:
 
 
 def _absent(what: str, names: Sequence[str], entry: dict[str, Any]) -> str:
-    return f"no {what}: no field {' or '.join(names)} among {', '.join(entry)}"
+    option = f"--{what.partition(' ')[0]}"
+    there = ", ".join(entry)
+    return f"no {what}: no field {' or '.join(names)} among {there}; {option} FIELD names it"

@@ -97,7 +97,7 @@ _KNOWN = {
     "hedged": Style(4, 1, 3),
     "hindsight": Style(9, 1, 2),
     "uniform-matched": Style(_QUIET, 4, 3),
-    "best uniform pair": Style(3, 0, 0),
+    "best uniform pair": Style(_QUIET, 0, 0),
     "least-spent": Style(0, 0, 0),
     "in-order": Style(2, 2, 1),
     "oracle": Style(_QUIET, 3, 3),

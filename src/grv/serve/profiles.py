@@ -154,7 +154,8 @@ def profile_named(name: Any, profiles: Mapping[str, Profile]) -> Profile:
         raise wrong("model", f"must be one of {', '.join(profiles)}")
     name = without_owner(name, profiles)
     if name not in profiles:
-        message = f"there is no model {shown(name)}{did_you_mean(name, [*profiles])}"
+        hint = did_you_mean(name, [*profiles]) or "; GET /v1/models lists them"
+        message = f"there is no model {shown(name)}{hint}"
         raise ApiError(404, message, code="model_not_found", param="model")
     return profiles[name]
 

@@ -88,8 +88,8 @@ def sections_of(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record is not None:
-            # Newer versions of typer write the type behind an argument: all are text here.
-            record = (record[0].removesuffix(" <str>"), record[1])
+            # Newer versions of typer write the type of an argument behind it: all are texts.
+            record = (re.sub(r" <(str|list\[str\])>$", "", record[0]), record[1])
             section = getattr(parameter, "rich_help_panel", None) or _OTHERS
             sections.setdefault(section, []).append(record)
     return {name: rows for name, rows in sections.items() if rows}

@@ -55,7 +55,7 @@ export function spentChart(width, bars, unit) {
 /** The cost of solved searches beside the baselines. */
 export function baselineChart(width, baselines, unit) {
   const rows = [
-    ["hindsight", baselines.hindsight, 1],
+    ["hindsight", baselines.hindsight, 9],
     ["grv", baselines.cost, 0],
     ["verify-all", baselines.most, 2],
   ];
