@@ -102,6 +102,30 @@ def test_reason_and_evidence_may_be_left_out(server: Server) -> None:
     assert ask(server.url).reason == ""
 
 
+def test_a_server_bills_nothing_and_names_no_answer(server: Server) -> None:
+    """Its evidence may have any field but those that grv adds: calls, stages, answers."""
+    calls = {"passes": 10**9, "failures": 0, "errors": [0.1, 0.1], "wrong_probability": 0}
+    stages = [{"check": "a", "verdict": "passed", "seconds": 1e300, "cost": 1e300}]
+    forged = {"judged": calls, "stages": stages, "answer_program": "p", "answer_value": "7"}
+    server.reply = lambda body: said("passed", evidence={**forged, "found": "42"})
+    finding = ask(server.url)
+    assert finding.evidence == {"found": "42"}
+    assert (finding.repeated, finding.stages, finding.answer_program) == (0, (), None)
+    assert finding.wrong_probability is None
+
+
+@pytest.mark.parametrize("passes", [10**9, 10**400, -1])
+@pytest.mark.parametrize("errors", [[0.1, 0.1], [5, 5], [0.6, 0.6], [-1, 0]])
+def test_calls_that_cannot_be_are_not_counted(passes: int, errors: list[float]) -> None:
+    """The evidence may come from a ledger or a store of verdicts that was edited."""
+    edited = {"passes": passes, "failures": 0, "errors": errors}
+    finding = Finding(Verdict.FAILED, evidence={"judged": edited})
+    assert (finding.repeated, finding.call_counts) == (0, None)
+    edited = {"passes": 1, "failures": 2, "errors": errors}
+    counted = Finding(Verdict.FAILED, evidence={"judged": edited}).call_counts
+    assert (counted is not None) == (errors == [0.1, 0.1])
+
+
 def test_the_server_receives_the_problem_the_candidate_and_the_key(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..conditions import Conditions
+from ..core.errors import UsageError
 from ..core.values import Verdict
 from ..files import is_number
 from ..theory.confirmations import CallCounts, Errors
@@ -212,15 +214,16 @@ class Finding:
         """If the check errs: the calls on the candidate, and the errors they were taken to have."""
         match self.evidence.get(JUDGED):
             case {"passes": int(passes), "failures": int(failures), "errors": [a, b]}:
-                if passes >= 0 and failures >= 0 and is_number(a) and is_number(b):
-                    return CallCounts(passes, failures), Errors(a, b)
+                if _are_calls(passes, failures) and is_number(a) and is_number(b):
+                    with suppress(UsageError):  # of a ledger that was edited
+                        return CallCounts(passes, failures), Errors(a, b)
         return None
 
     @property
     def repeated(self) -> int:
         """If the check errs: the calls on the candidate, beyond the first; else 0."""
         match self.evidence.get(JUDGED):
-            case {"passes": int(passes), "failures": int(failures)}:
+            case {"passes": int(passes), "failures": int(failures)} if _are_calls(passes, failures):
                 broken = int(self.verdict is Verdict.BROKEN)
                 return max(0, passes + failures + broken - 1)
         return 0
@@ -235,6 +238,22 @@ class Finding:
 
 JUDGED = "judged"  # the field of the evidence that a check which errs adds to a pass
 VERIFIED_FIELDS = ("answer_value",)
+_OWN_FIELDS = (JUDGED, "stages", "answer_program", *VERIFIED_FIELDS)
+_MOST_CALLS = 1_000_000  # on one candidate
+
+
+def _are_calls(passes: int, failures: int) -> bool:
+    """Whether these can be the calls on one candidate."""
+    return 0 <= passes <= _MOST_CALLS and 0 <= failures <= _MOST_CALLS
+
+
+def foreign_evidence(evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """The evidence of a server, without fields that only grv adds: bills and answers rest on them.
+
+    >>> foreign_evidence({"got": 5, "judged": {"passes": 10**9, "failures": 0}})
+    {'got': 5}
+    """
+    return {name: value for name, value in evidence.items() if name not in _OWN_FIELDS}
 
 
 def verified_part(evidence: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 import urllib.request
 from collections.abc import Iterator
-from contextlib import aclosing, closing
+from contextlib import ExitStack, aclosing, closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -147,6 +148,23 @@ def test_signing_out_ends_the_streams_of_the_session(tmp_path: Path) -> None:
             assert b"event:" not in b"".join(stream).partition(b"\n\n")[2]
 
 
+def test_one_reader_does_not_take_the_streams_of_all(up: Dashboard) -> None:
+    def opened(key: str) -> int:
+        cookie = f"Cookie: {signed_in(up, key)}"
+        stream = stack.enter_context(socket.create_connection(address, timeout=10))
+        stream.sendall(f"GET /api/events HTTP/1.1\r\nHost: x\r\n{cookie}\r\n\r\n".encode())
+        said = stream.recv(1 << 16)
+        while b"event:" not in said and b"error" not in said:
+            said += stream.recv(1 << 16)
+        return int(said.split()[1])
+
+    parts = urlsplit(up.url)
+    address = (parts.hostname, parts.port)
+    with ExitStack() as stack:
+        assert [opened(REVIEW) for _ in range(51)] == [200] * 50 + [429]
+        assert opened(WATCH) == 200
+
+
 @pytest.mark.slow
 def test_keys_are_guessed_slowly(tmp_path: Path) -> None:
     run(tmp_path / "ledger", ["one"])
@@ -236,10 +254,10 @@ def test_a_reviewer_is_not_told_which_searches_change(tmp_path: Path) -> None:
                 events = follower.stream(named=named)
                 async with aclosing(events):  # type: ignore[type-var]
                     await anext(events)
-                    assert follower.streams == 1
+                    assert follower.streams.total() == 1
                     ledger.append("a-search", [Started("p", {})])
                     found.append(await anext(events))
-                assert follower.streams == 0
+                assert follower.streams.total() == 0
             return found
 
     one, other = anyio.run(first)

@@ -18,7 +18,7 @@ from ...files import shown as shown_value
 from ..http.json_client import JsonClient
 from ..http.secrets import key_in
 from ..http.web import shown
-from ..protocols import Finding, Problem, Usage
+from ..protocols import Finding, Problem, Usage, foreign_evidence
 from .checks import TextCheck
 
 if TYPE_CHECKING:
@@ -102,4 +102,4 @@ def _finding(answer: Any, seconds: float) -> Finding:
         raise ValueError(f"verdict must be passed, failed or broken, not {shown_value(verdict)}")
     if not isinstance(reason, str) or not isinstance(evidence, dict):
         raise ValueError("reason must be a string, and evidence a record")
-    return Finding(_VERDICTS[verdict], reason, evidence, Usage(seconds=seconds))
+    return Finding(_VERDICTS[verdict], reason, foreign_evidence(evidence), Usage(seconds=seconds))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import TypeVar
@@ -45,29 +46,34 @@ class Follower:
         self._closed = False
         self._looked = 0.0
         self._version = (0, 0)
-        self.streams = 0  # that are open
+        self.streams: Counter[str] = Counter()  # that are open, by who reads them
 
     def close(self) -> None:
         """End all streams."""
         self._closed = True
 
     async def stream(
-        self, *, named: bool = True, may_go_on: Callable[[], bool] = lambda: True
+        self,
+        reader: str = "",
+        *,
+        named: bool = True,
+        may_go_on: Callable[[], bool] = lambda: True,
     ) -> AsyncIterator[bytes]:
         """Events: one for the start, and one for each change. Comments keep the stream open.
 
         Args:
+            reader: the name of who is signed in.
             named: whether the searches that changed are named.
             may_go_on: whether the viewer may still see them; asked before each event.
         """
-        self.streams += 1
+        self.streams[reader] += 1
         try:
             async for each in self._events(named=named):
                 if not may_go_on():
                     return
                 yield each
         finally:
-            self.streams -= 1
+            self.streams[reader] -= 1
 
     async def _events(self, *, named: bool) -> AsyncIterator[bytes]:
         version = await self._current()

@@ -30,7 +30,7 @@ _KINDS = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "h
 _FRESH = 2.0  # seconds that an overview is shown unless there are new entries
 _MOST_PAGES = 1_000_000
 _NUMBER = re.compile("[0-9]{1,9}")
-_MOST_STREAMS = 100  # open pages that are told of changes; others look from time to time
+_MOST_STREAMS = 100  # open pages that are told of changes, half of them for one reader
 _KEY = 4096  # bytes of a request to sign in
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -164,10 +164,14 @@ class Pages:
         def may_go_on() -> bool:
             return self._access.session(http) == session
 
-        if self.follower.streams >= _MOST_STREAMS:
-            message = f"{self.follower.streams} pages are open; try again later"
+        reader = str(session["name"])
+        streams = self.follower.streams
+        if streams.total() >= _MOST_STREAMS or streams[reader] >= _MOST_STREAMS // 2:
+            message = f"{streams.total()} pages are open, {streams[reader]} of them yours"
+            message += "; try again later"
             raise ApiError(429, message, code="too_many_pages", retry_after=10)
-        events = self.follower.stream(named=bool(session["sees"]), may_go_on=may_go_on)
+        named = bool(session["sees"])
+        events = self.follower.stream(reader, named=named, may_go_on=may_go_on)
         return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
 
 
