@@ -73,14 +73,29 @@ def test_a_program_that_is_not_shown_does_not_count(begin: str, end: str) -> Non
         assert after in (SEEN, "")  # where a browser recovers from an error, nothing is certain
 
 
-@pytest.mark.parametrize("element", ["<style>pre {}</style>", "<script>1</script>", "<link rel=a>"])
+@pytest.mark.parametrize(
+    "element",
+    [
+        "<style>pre {}</style>",
+        "<script>1</script>",
+        "<link rel=a>",
+        "<img src=x onerror='hide()'>",
+        "words <b ONCLICK=hide()>more</b>",
+    ],
+)
 def test_nothing_is_certainly_shown_beside_styles_and_scripts(element: str) -> None:
     assert "return" not in source(f"{fence(HIDDEN)}\n{element}\n")
 
 
 @pytest.mark.parametrize(
     "info",
-    ["python hidden", "{.python .hidden}", "{python, echo=FALSE}", 'python style="display:none"'],
+    [
+        "python hidden",
+        "{.python .hidden}",
+        "{.python .d-none}",
+        "{python, echo=FALSE}",
+        'python style="display:none"',
+    ],
 )
 def test_a_block_whose_info_string_asks_for_hiding_does_not_count(info: str) -> None:
     assert source(fence(SEEN) + fence(HIDDEN, info)) == SEEN

@@ -19,6 +19,7 @@ from grv.ledger.entries import (
     Made,
     Parked,
     Scored,
+    ScoredAgain,
     Settled,
     Started,
     Told,
@@ -96,6 +97,18 @@ def test_what_may_have_been_paid_is_counted() -> None:
         Intended("verify", (0,), 10.0),
     ]
     assert charge_of(entries) == 2 + 0 + 2 + 10
+
+
+def test_a_second_score_that_never_arrived_is_lost_and_not_counted() -> None:
+    entries: list[Entry] = [
+        Intended("rescore", (0,), 0.5),
+        Settled("rescore", (0,), 0.0, "late"),
+        ScoredAgain(0, None, "late"),
+        Intended("rescore", (1,), 0.5),
+        ScoredAgain(1, None, "the scorer gave none"),
+    ]
+    tally = pending_calls(entries)
+    assert (tally.rescored, tally.lost["rescore"], tally.paid) == (1, 1, 1.0)
 
 
 def test_a_resumed_search_writes_nothing_that_is_there() -> None:

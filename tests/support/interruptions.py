@@ -61,7 +61,20 @@ KINDS: dict[str, dict[str, Any]] = {
     "scorer failures": {"faults": ("unscored",), "cancel": True},
     "several generators": {"generators": 2, "faults": ("late", "fewer"), "die": True},
     "cascade": {"cascade": True, "faults": ("paid", "unscored"), "die": True},
+    "second scores that are lost": {
+        "faults": ("late", "unscored"),
+        "cascade": True,
+        "failure": True,
+        "total": True,
+        "cancel": True,
+    },
     "measured costs": {"measured": True, "faults": ("late", "fewer"), "cancel": True},
+    "measured costs, dead process": {
+        "measured": True,
+        "faults": ("paid", "fewer", "more"),
+        "broken": 0.3,
+        "die": True,
+    },
     "failures with a price": {"failure": True, "faults": ("late", "paid"), "die": True},
     "failures with a price, in blocks": {
         "failure": True,

@@ -182,9 +182,9 @@ class Tally:
                 for id in candidates:
                     waiting = self._waiting.pop((call, id), None)
                     self._parked[call, id] = 0.0 if waiting is None else waiting.each
-            case ScoredAgain(candidate):
-                self.rescored += 1
-                self._answered("rescore", candidate)
+            case ScoredAgain(candidate, score):
+                asked = self._answered("rescore", candidate)
+                self.rescored += asked or score is not None
             case Failed() | Ended():
                 self._ended |= {each: self._waiting[each] for each in self.in_batch}
                 self._lose([*self._waiting])

@@ -84,6 +84,7 @@ class Loop:
         self._has_begun = False
         self._events: list[Event] = []  # that it was told
         self._out: OutOfBudget | None = None  # the last step that the money did not cover
+        self._limit = math.inf  # what the search was told then: the highest bill
         self._told_at = time.monotonic()  # when the last result was told, or the turn began
         # The budget of the search does not count what it paid for verdicts under other conditions.
         caps = replace(live.budget.caps, search=config.limits.budget + record.tally.aside)
@@ -309,6 +310,8 @@ class Loop:
             self._events.append(event)
             self._live.on_step()
             request.executor.stop_if_broken(reversed(self._events))
+            if self._out is not None:
+                await self._loosen()
         if self._out is not None and action.reason is Reason.OUT_OF_BUDGET:
             return replace(action, why=str(self._out))
         return action
@@ -333,12 +336,29 @@ class Loop:
         It does not know of calls without a result, nor of other problems that share the money.
 
         Raises:
-            OutOfBudget: the search would take the same step.
+            OutOfBudget: the search would take the same step, and no smaller one.
         """
+        spent = self._portfolio.bill.total + request.price(task, recorded=True)
+        self._limit = spent + await self._room()
+        self.restrict(self._limit)
+        while self._request().action == task:
+            # An attempt to score reserves more than the search knows: a smaller step may fit, or
+            # the verification of an open candidate.
+            costs = request.executor.reserves.costs
+            if not isinstance(task, Generate) or costs is None or not costs.candidate:
+                raise out
+            self._limit -= costs.candidate
+            self.restrict(self._limit)
+
+    async def _loosen(self) -> None:
+        """Tell a restricted search of money that has come back, before it decides that it ends."""
+        limit = self._portfolio.bill.total + await self._room()
+        if limit > self._limit * (1 + 1e-9):
+            self._limit = limit
+            self.restrict(limit)
+
+    async def _room(self) -> float:
+        """How much the search may still reserve, by its own budget and by those that it shares."""
         tally = self._record.tally
         room = await self._live.budget.room()
-        room = min(room, self._config.limits.budget - tally.paid + tally.aside)
-        spent = self._portfolio.bill.total + request.price(task, recorded=True)
-        self.restrict(spent + max(0.0, room))
-        if self._request().action == task:
-            raise out
+        return max(0.0, min(room, self._config.limits.budget - tally.paid + tally.aside))

@@ -8,7 +8,7 @@ a browser that shows the rendered text shows it:
   other than a few harmless ones, because `hidden` and `style` are two of many ways to hide it;
 - it is not inside the thoughts of a model (`<think>`);
 - its info string does not ask for hiding;
-- the text contains no `<style>`, `<script>` or `<link>`, which could hide anything.
+- the text contains no `<style>`, `<script>`, `<link>` or `onload=`, which could hide anything.
 
 A closed `<details>` is visible: a reader opens it. Hostile texts take time proportional to their
 length; longer ones are not read.
@@ -47,7 +47,9 @@ _RAW = frozenset(("iframe", "noembed", "noframes", "textarea", "title", "xmp"))
 _VOID_NAMES = "area br col embed hr img input param source track wbr"
 _VOID = frozenset(_VOID_NAMES.split())
 _HARMLESS = frozenset(("align", "alt", "dir", "href", "id", "lang", "markdown", "open", "title"))
-_HIDING_INFO = re.compile(r"hid(?:e|den)|invisible|display|echo\s*[=:]|include\s*[=:]", re.I)
+_HIDING_INFO = re.compile(
+    r"hid(?:e|den)|invisible|display|\.(?:d-none|sr-only|collapse)|(?:echo|include)\s*[=:]", re.I
+)
 _LOOSE = 8  # fences that are tried as the beginning of a block, and as its end
 # A fence: its margin, or the words before it; its marks; its info string.
 _FENCE = re.compile(r"(?:([ \t>]*+)|([^`~]*+))(`{3,}|~{3,})[ \t]*([^`]*)$")
@@ -301,9 +303,9 @@ class _Page:
             if self._open and self._open[-1] == name:
                 self._open.pop()
             return
-        if name in _EVERYWHERE:
-            self.hides_everything = True
         names = {attribute[1].lower() for attribute in _ATTRIBUTE_NAME.finditer(attributes)}
+        if name in _EVERYWHERE or any(each.startswith("on") for each in names):  # a script
+            self.hides_everything = True
         hiding = name in _NOT_SHOWN or not names <= _HARMLESS
         if name not in _VOID and (self._open or hiding):
             self._open.append(name)
