@@ -189,6 +189,25 @@ class TestLearning:
         rate = np.mean([p.passed[p.generators == 0].mean() for p in log.problems])
         assert before["small"] == pytest.approx(float(rate), abs=0.05)
 
+    def test_finds_that_a_generator_may_fail_where_the_other_passes(self) -> None:
+        chance = random.Random(5)
+        past = []
+        for number in range(40):
+            rates = [0.9 if number & 1 else 0.02, 0.9 if number & 2 else 0.02]
+            labels = [[chance.random() < rate for _ in range(4)] for rate in rates]
+            past.append({n: tried(own) for n, own in zip(PRICES, labels, strict=True)})
+        found = chances(fit_joint(past, list(PRICES)), 6)
+        assert found["small"] < 0.1
+        assert found["large"] > 0.35
+
+    def test_does_not_stay_with_what_passed_at_once_on_few_problems(self) -> None:
+        past = [{"small": tried([False] * 4), "large": tried([True])}] * 3
+        prior = fit_joint(past, list(PRICES))
+        nothing = GeneratorEvidence([0], [0])
+        shown = {"small": nothing, "large": GeneratorEvidence([4], [4])}
+        assert prior.outlook(dict.fromkeys(PRICES, nothing))["large"].chances[0] > 0.7
+        assert prior.outlook(shown)["large"].chances[0] < 0.25
+
     @pytest.mark.slow
     def test_from_censored_counts_is_like_that_from_all(self, log: Log) -> None:
         """A search that stops at its first pass leaves a fair sample of each type."""
