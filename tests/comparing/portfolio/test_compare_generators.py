@@ -254,7 +254,7 @@ class TestLearning:
     def test_trusts_scores_that_show_how_hard_a_problem_is(self) -> None:
         chance = random.Random(9)
         past = []
-        for number in range(60):
+        for number in range(120):
             hard = number % 2
             labels = [chance.random() < (0.1 if hard else 0.8) for _ in range(6)]
             past.append({"a": tried(labels, [chance.gauss(-hard * 3, 1) for _ in labels])})
@@ -262,7 +262,7 @@ class TestLearning:
         assert prior.trust >= 0.5
         low, high = (
             prior.outlook({"a": GeneratorEvidence(seen, [0] * 5)})["a"].chances[2]
-            for seen in ([3, 0, 0, 0, 0], [0, 0, 0, 0, 3])
+            for seen in ([6, 0, 0, 0, 0], [0, 0, 0, 0, 6])
         )
         assert low < 0.3 < high
         same = [{"a": tried(each["a"].passed.tolist(), [1.0, 2, 3, 4, 5, 6])} for each in past]
@@ -287,7 +287,8 @@ class TestLearning:
         past = [{"a": tried([True, False], [3.0, 3.0])}] * 4
         prior = fit_joint(past, ["a"])
         assert prior.edges == {"a": ()}
-        assert chances(prior, 0, ("a",))["a"] == pytest.approx(0.5, abs=0.05)
+        # A level is raised by half a standard error, which is large after four problems.
+        assert 0.5 <= chances(prior, 0, ("a",))["a"] < 0.6
 
     def test_reads_logs_without_their_scores(self, path: Path, log: Log) -> None:
         found = read_attempts(str(path), dict.fromkeys(PRICES, "score"))

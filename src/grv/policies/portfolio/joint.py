@@ -200,8 +200,9 @@ class _Table:
         chances = [[_inside(each) for each in column] for column in columns]
         even = [1 / len(chances)] * len(chances)
         shares = [[each.shares.get(name, even)[b] for each in types] for b in range(len(chances))]
+        levels = [each.levels[name] for each in types]
         return cls(
-            [each.levels[name] for each in types],
+            [[each / max(sum(own), _LEAST) for each in own] for own in levels],
             chances,
             [[math.log1p(-chance) for chance in column] for column in chances],
             shares,
