@@ -6,15 +6,21 @@ the same candidates in the same orders. Intervals are 95 %, by resampling proble
 fitted to other problems only: in order of arrival, from the verdicts that the portfolio itself paid
 for, or cross-fitted in five parts, from all labels of the other parts. There are two for each score
 and two without a score; the other rows use none.
+
+`--record` instead prints as JSON, for the prices above with keys and for made-up populations, what
+the portfolio that learns in order of arrival costs: over the best of the cold portfolio and the two
+simple orders, over the better simple order, and over the oracle generator.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +33,7 @@ from grv.learning.joint import fit_joint
 from grv.learning.joint_history import attempts_of_log
 from grv.learning.prior_file import parse_policy
 from grv.logs.generators import read_generators
+from grv.logs.log import Log, LoggedProblem
 from grv.policies.portfolio import (
     ByExpectedPasses,
     BySpending,
@@ -81,6 +88,92 @@ class Ladder:
         return members[-1]
 
 
+# Made-up populations: the levels of the generators, what they share of a problem, what is
+# particular to a generator on it, the strength of the score, and the prices.
+MADE_UP: Mapping[str, tuple[tuple[float, ...], float, float, float, tuple[float, ...]]] = {
+    "easy": ((-1, 0, 1.5), 1, 0.5, 0, (1, 4, 20)),
+    "nothing particular": ((-3, -2, -1), 2, 0, 0, (1, 4, 20)),
+    "nothing shared": ((-3, -2, -1), 0, 2.5, 0, (1, 4, 20)),
+    "hard": ((-4, -1), 1.5, 1, 0, (1, 40)),
+    "eight": ((-4, -3, -2.5, -2, -1, -1, 0, 0.5), 2, 1.5, 0, (1, 4, 3, 4, 12, 20, 6, 30)),
+    "a good score": ((-3, -2, -1), 1.5, 1, 1.5, (1, 4, 20)),
+    "only the strong one": ((-6, -5, 1), 1, 0.5, 0, (1, 4, 20)),
+    "the cheap one": ((-0.5, 0, 0.5), 1, 0.3, 0, (1, 10, 60)),
+}
+SEEDS = 3
+PROBLEMS = 60
+EACH = 40  # candidates per problem and generator
+
+
+def made_up(name: str, seed: int, orders: int) -> Trier:
+    """A population; without keys."""
+    levels, common, particular, strength, prices = MADE_UP[name]
+    random = np.random.default_rng([seed, list(MADE_UP).index(name)])
+    names = tuple(f"g{at}" for at in range(len(levels)))
+    problems = []
+    for number in range(PROBLEMS):
+        odds = np.array(levels) + common * random.normal()
+        odds = np.repeat(odds + particular * random.normal(size=len(levels)), EACH)
+        scores = random.normal(size=len(odds))
+        passed = random.random(len(odds)) < 1 / (1 + np.exp(-odds - strength * scores))
+        own = np.repeat(np.arange(len(levels), dtype=np.int32), EACH)
+        scores = scores if strength else np.zeros(len(odds))
+        problems.append(LoggedProblem(f"p{number:02}", scores, passed, generators=own))
+    log = Log(tuple(problems), generators=names)
+    policy = parse_policy("verify-all")
+    entrants = {n: Entrant(Costs(p, VERIFY), policy) for n, p in zip(names, prices, strict=True)}
+    return Trier(log, log.solvable, entrants, ComparisonSettings(orders=orders))
+
+
+def record(given: argparse.Namespace) -> dict[str, Any]:
+    """The ratios of each population, with intervals over problems, and their geometric means."""
+    triers = {
+        f"log, {len(prices)} generators, prices {at}": _trier(given, prices, None, keys=True)
+        for kind in (THREE, EIGHT)
+        for at, prices in enumerate(kind, start=1)
+    }
+    triers |= {
+        f"{name}, seed {seed}": made_up(name, seed, given.orders)
+        for name in MADE_UP
+        for seed in range(SEEDS)
+    }
+    found = {name: _ratios(trier) for name, trier in triers.items()}
+    means = {}
+    for kind in ("of_the_best", "of_the_best_simple_order", "of_the_oracle"):
+        ratios = [each[kind]["ratio"] for each in found.values()]
+        means[kind] = round(float(np.exp(np.log(ratios).mean())), 3)
+    return {"orders": given.orders, "geometric_means": means, "populations": found}
+
+
+def _ratios(trier: Trier) -> dict[str, Any]:
+    """What learning in order of arrival costs on one population."""
+    costs = {name: each.costs for name, each in trier.entrants.items()}
+    names = list(costs)
+    cheap = sorted(names, key=lambda name: attempt(costs[name]))
+    others = {
+        "cheap first": trier.fixed(cheap, GeneratorsInOrder()),
+        "strong first": trier.fixed(cheap[::-1], GeneratorsInOrder()),
+        "cold": trier.fixed(names, BySpending(root_shares(costs))),
+    }
+    oracle = oracle_of([trier.fixed([name], GeneratorsInOrder()) for name in names])
+    learned = trier.learned()
+    resampled = Resampled(len(trier.problems), 0)
+
+    def over(base: GeneratorTrials) -> dict[str, Any]:
+        interval = resampled.ratio(learned.costs, base.costs) or (math.nan, math.nan)
+        ratio = learned.costs.mean() / base.costs.mean()
+        return {"ratio": round(ratio, 3), "interval": [round(each, 3) for each in interval]}
+
+    by_cost = sorted(others, key=lambda name: others[name].costs.mean())
+    simple = next(name for name in by_cost if name != "cold")
+    return {
+        "best": by_cost[0],
+        "of_the_best": over(others[by_cost[0]]),
+        "of_the_best_simple_order": over(others[simple]),
+        "of_the_oracle": over(oracle),
+    }
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
@@ -90,7 +183,11 @@ def main() -> None:
     parser.add_argument("--policy", default="verify-all", help="of the cold searches")
     parser.add_argument("--only", choices=("three", "eight"), default=None)
     parser.add_argument("--keys", action="store_true", help="only the tables with keys")
+    parser.add_argument("--record", action="store_true", help="ratios as JSON; see above")
     given = parser.parse_args()
+    if given.record:
+        print(json.dumps(record(given), indent=1))
+        return
     for prices in (*THREE, *EIGHT):
         if given.only is None or (given.only == "eight") == (prices in EIGHT):
             for keys in (True,) if given.keys else (False, True):

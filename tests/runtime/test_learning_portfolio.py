@@ -120,4 +120,4 @@ def test_another_text_is_no_prior() -> None:
     with pytest.raises(UsageError, match="no joint prior"):
         JointPrior.from_text("[]")
     with pytest.raises(UsageError, match="no joint prior"):
-        JointPrior.from_text('{"format": "grv joint prior 1"}')
+        JointPrior.from_text('{"format": "grv joint prior 2"}')

@@ -2,19 +2,26 @@
 
 A candidate in bin b of its generator's score passes with the chance
 
-    1 / (1 + exp(-(level + strength place[b]))),
+    1 / (1 + exp(-(z + strength place[b]))),    z = level + spread theta + effect eps,
 
-where the place of a bin is its rank. A type has a level and a strength for each generator. Labels
-may be censored: a search stops at its first pass, tries some generators only, and leaves candidates
-unverified. This needs no correction: given the type and the scores, each verdict is a fair draw,
-and the decision to verify depends on scores and earlier verdicts only. A generator that was not
-tried adds no evidence.
+where the place of a bin is its rank, and level and strength are those of the generator. theta is
+how easy the problem is, for all generators; eps is that of this generator on this problem. Both are
+normal. The fit is by expectation and maximisation over a grid of z. Few verdicts say little about
+the effect, so it is pulled to a large one: else a search stays with a generator that fails.
+
+Problems need not be normal. So the prior has a type for each past problem too: what its labels say
+about z for each generator, which is much where there are many and little where there are few.
+
+Labels may be censored: a search stops at its first pass, tries some generators only, and leaves
+candidates unverified. This needs no correction: given z and the scores, each verdict is a fair
+draw, and the decision to verify depends on scores and earlier verdicts only. A generator that was
+not tried adds no evidence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +33,17 @@ from .history import PastProblem
 Numbers = NDArray[np.float64]
 PastAttempts = Mapping[str, PastProblem]  # one past problem, by generator
 
-EXPONENTS = tuple(2.0**power for power in (-6, -4, -2, -1, 0, 1, 2, 3, 5))  # from easy to hard
+GRID = np.arange(-9.0, 8.0)  # values of z: chances from 1e-4 to .999
 BINS = 5  # of equal size, as far as scores differ
-PULL = 2.0  # verdicts per type and generator that the first guess counts for
-OWN = 1.0  # verdicts per problem and generator that similar problems count for
+# Before any label: the spread of problems and of the effect, and the labels that they count for.
+SPREAD = 2.0
+EFFECT = 3.0
+SPREADS = 6.0
+LEAST_EFFECT = 0.6  # the grid shows no smaller one
+LEVELS = 2.0  # the standard deviation of the levels of generators
+RAISED = 0.5  # standard errors that are added to a level: what was hardly tried may be good
+GENERAL = 20.0  # problems that the types of the normal distribution count for
 STILL = 4.0  # how strongly the strength of a generator's score is pulled to 0
-ALIKE = 0.3  # how strongly the strength on a problem is pulled to that of its generator
 # candidates: that the mean shares count for, and used at most
 SHARES = 3.0
 MOST_SHARES = 10.0
@@ -40,9 +52,10 @@ TRUSTS = (0.0, 0.25, 0.5, 1.0)
 _SCORES = 2.0
 _LABELS = 5.0
 DIGITS = 4
-# of expectation and maximisation; it has settled long before
-ROUNDS = 40
-OWN_ROUNDS = 12
+ROUNDS = 15  # of expectation and maximisation
+# values of theta and their weights
+_THETA, _WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
+_WEIGHTS /= _WEIGHTS.sum()
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,29 +98,45 @@ class _Counts:
 
 
 @dataclass(frozen=True, eq=False)
-class _Types:
-    """Types of problems: `[types, generators]` levels and strengths, `[types]` weights."""
+class _Model:
+    """`[generators]` levels and strengths; how problems and effects vary."""
 
     levels: Numbers
     strengths: Numbers
-    weights: Numbers
+    spread: float = SPREAD
+    effect: float = EFFECT
+
+    def types(self) -> Numbers:
+        """`[thetas, generators, grid]`: the probabilities of z given theta."""
+        means = self.levels[None, :, None] + self.spread * _THETA[:, None, None]
+        between = (GRID[1:] + GRID[:-1]) / 2
+        below = _chances(1.702 * (between - means) / self.effect)  # nearly normal
+        ends = np.zeros((*below.shape[:2], 1)), np.ones((*below.shape[:2], 1))
+        probabilities: Numbers = np.diff(np.concatenate([ends[0], below, ends[1]], -1), axis=-1)
+        return np.maximum(probabilities, 1e-12)
 
     def chances(self, places: Numbers) -> Numbers:
-        """`[types, generators, bins]`: the chances to pass."""
-        return _chances(self.levels[..., None] + self.strengths[..., None] * places)
+        """`[generators, grid, bins]`: the chances to pass."""
+        return _chances(GRID[:, None] + (self.strengths[:, None] * places)[:, None, :])
 
-    def likely(self, counts: _Counts) -> Numbers:
-        """`[problems, types]`: the probability of each type, given the labels."""
-        return _normal(_fits(counts, self.chances(counts.places)) + np.log(self.weights))
+
+@dataclass(frozen=True, eq=False)
+class _Types:
+    """Types of problems: first one for each problem, then those of the normal distribution.
+
+    Attributes:
+        levels: `[types, generators, grid]`, the probabilities of z.
+        weights: `[types]`.
+        chances: `[generators, grid, bins]`, the chances to pass.
+    """
+
+    levels: Numbers
+    weights: Numbers
+    chances: Numbers
 
 
 def fit_joint(past: Sequence[PastAttempts], names: Sequence[str]) -> JointPrior:
     """The prior for these generators, by empirical Bayes.
-
-    First guess: a type of exponent e passes with the mean rate of the generator to the power e, for
-    every generator, and scores say nothing. So difficulty is shared at first, and the labels decide
-    how far it is. Then each problem adds a type: its own labels, completed by those of similar
-    problems.
 
     Args:
         past: for each past problem, the candidates of the generators that were tried.
@@ -117,11 +146,11 @@ def fit_joint(past: Sequence[PastAttempts], names: Sequence[str]) -> JointPrior:
         raise UsageError("there are no past problems to learn from")
     edges = {name: _edges(past, name) for name in names}
     counts = _Counts.of(past, edges)
-    general = _general(counts)
-    types = _with_own(counts, general)
+    types = _types(counts)
     shares = _shares(counts, len(types.weights))
     trust = _trust(counts, types, shares)
-    return JointPrior(_listed(counts, types, shares, edges), edges, trust, len(past))
+    listed, chances = _listed(types, shares, edges)
+    return JointPrior(listed, chances, edges, trust, len(past))
 
 
 def prior_of(past: Sequence[PastAttempts], names: Sequence[str]) -> JointPrior | None:
@@ -140,81 +169,61 @@ def _edges(past: Sequence[PastAttempts], name: str) -> tuple[float, ...]:
     return tuple(lowest[lowest > scores[0]].tolist())
 
 
-def _general(counts: _Counts) -> _Types:
-    """A few types, from easy to hard, by expectation and maximisation."""
-    passed = counts.passed.sum((0, 2))
-    tried = (counts.passed + counts.failed).sum((0, 2))
-    guess = ((passed + 1) / (tried + 2))[None, :] ** np.array(EXPONENTS)[:, None]
-    levels = _log_odds(guess)
-    strengths = np.zeros(len(passed))
-    weights = np.full(len(guess), 1 / len(guess))
-    places = counts.places
+def _types(counts: _Counts) -> _Types:
+    """The types of all problems, by expectation and maximisation."""
+    labels = counts.passed + counts.failed
+    tried = labels.sum(-1) > 0
+    passed = (counts.passed.sum((0, 2)) + 0.5) / (labels.sum((0, 2)) + 1)
+    model = _Model(np.log(passed / (1 - passed)), np.zeros(len(passed)))
+    own = np.zeros(0)
     for _ in range(ROUNDS):
-        likely = _Types(levels, np.tile(strengths, (len(guess), 1)), weights).likely(counts)
-        good, bad = (np.tensordot(likely.T, each, 1) for each in (counts.passed, counts.failed))
-        each = np.tile(strengths, (len(guess), 1))
-        levels = _better_levels(levels, each, good, bad, places, PULL, guess)
-        slope, bend = _slopes(levels, each, good, bad, places)
-        strengths = strengths + _short((slope.sum(0) - STILL * strengths) / (bend.sum(0) + STILL))
-        weights = (likely.sum(0) + 1 / len(guess)) / (len(likely) + 1)
-    return _Types(levels, np.tile(strengths, (len(guess), 1)), weights)
-
-
-def _with_own(counts: _Counts, general: _Types) -> _Types:
-    """One type per problem, and the general types.
-
-    A type of its own has as much weight as the problem has shown: the share of the generators that
-    were tried. The rest goes to the general types that are likely, because they know how much the
-    other generators vary.
-    """
-    likely = general.likely(counts)
-    expected = likely @ _chances(general.levels)
-    levels = _log_odds(expected)
-    mean = general.strengths[0]
-    strengths = np.tile(mean, (len(levels), 1))
-    places = counts.places
-    for _ in range(OWN_ROUNDS):
-        both = counts.passed, counts.failed
-        levels = _better_levels(levels, strengths, *both, places, OWN, expected)
-        slope, bend = _slopes(levels, strengths, *both, places)
-        strengths = strengths + _short((slope - ALIKE * (strengths - mean)) / (bend + ALIKE))
-        mean = ALIKE * strengths.sum(0) / (ALIKE * len(levels) + STILL)
-    own = ((counts.passed + counts.failed).sum(-1) > 0).mean(-1)
+        model, own = _better(model, counts, tried)
+    number = tried.sum(0)
+    model = replace(model, levels=np.where(number, model.levels, model.levels[number > 0].mean()))
+    each = 1 / (model.spread**2 + model.effect**2 + 4)  # 4: a label says little about z
+    errors = 1 / np.sqrt(1 / LEVELS**2 + number * each)
+    general = replace(model, levels=model.levels + RAISED * errors).types()
     return _Types(
-        np.concatenate([levels, general.levels]),
-        np.concatenate([strengths, np.tile(mean, (len(general.levels), 1))]),
-        np.concatenate([own, general.weights + (1 - own) @ likely]),
+        np.concatenate([own, general]),
+        np.concatenate([np.ones(len(own)), GENERAL * _WEIGHTS]),
+        model.chances(counts.places),
     )
 
 
-def _better_levels(
-    levels: Numbers,
-    strengths: Numbers,
-    passed: Numbers,
-    failed: Numbers,
-    places: Numbers,
-    pull: float,
-    guess: Numbers,
-) -> Numbers:
-    """Levels that fit better, by two steps of Newton; `pull` labels speak for the guess."""
-    for _ in range(2):
-        chances = _chances(levels[..., None] + strengths[..., None] * places)
-        own = _chances(levels)
-        slope = (passed - (passed + failed) * chances).sum(-1) + pull * (guess - own)
-        bend = ((passed + failed) * chances * (1 - chances)).sum(-1)
-        bend += pull * np.maximum(own * (1 - own), 1e-4)
-        levels = np.clip(levels + 2 * _short(slope / bend / 2), -14, 14)
-    return levels
-
-
-def _slopes(
-    levels: Numbers, strengths: Numbers, passed: Numbers, failed: Numbers, places: Numbers
-) -> tuple[Numbers, Numbers]:
-    """First derivative, and minus the second, of the fit by the strengths."""
-    chances = _chances(levels[..., None] + strengths[..., None] * places)
-    slope = ((passed - (passed + failed) * chances) * places).sum(-1)
-    bend = ((passed + failed) * chances * (1 - chances) * places**2).sum(-1)
-    return slope, bend
+def _better(model: _Model, counts: _Counts, tried: NDArray[np.bool_]) -> tuple[_Model, Numbers]:
+    """A model that fits better, and `[problems, generators, grid]`: z given all labels."""
+    chances = model.chances(counts.places)
+    fits = _fits(counts, chances)
+    types = model.types()
+    by_type = np.einsum("tgk,igk->igt", types, fits)
+    thetas = _normal(np.log(by_type).sum(1) + np.log(_WEIGHTS))
+    joint = thetas[:, None, :] / by_type
+    own = np.einsum("igt,tgk->igk", joint, types) * fits
+    # The means of z, theta and their products, given the labels.
+    mean = (own * GRID).sum(-1)
+    theta = (thetas @ _THETA)[:, None]
+    squares = (thetas @ _THETA**2)[:, None]
+    product = (np.einsum("tgk,igk->igt", types * GRID, fits) * joint) @ _THETA
+    # A normal regression of z on theta, pulled to what was there before any label.
+    precision = 1 / model.effect**2
+    number = tried.sum(0)
+    about = model.levels[number > 0].mean() / LEVELS**2
+    levels = (tried * (mean - model.spread * theta)).sum(0) * precision + about
+    levels /= number * precision + 1 / LEVELS**2
+    spread = (tried * (product - levels * theta)).sum() + SPREADS * SPREAD
+    spread = max(0.0, float(spread / ((tried * squares).sum() + SPREADS)))
+    rest = (own * GRID**2).sum(-1) - 2 * levels * mean + levels**2
+    rest += spread**2 * squares - 2 * spread * (product - levels * theta)
+    effect = (tried * rest).sum() + SPREADS * EFFECT**2
+    effect = max(LEAST_EFFECT, float(np.sqrt(effect / (tried.sum() + SPREADS))))
+    # A step of Newton for what the scores say.
+    passed = np.einsum("igk,igb->gkb", own, counts.passed)
+    labels = np.einsum("igk,igb->gkb", own, counts.passed + counts.failed)
+    places = counts.places[:, None, :]
+    slope = ((passed - labels * chances) * places).sum((1, 2)) - STILL * model.strengths
+    bend = (labels * chances * (1 - chances) * places**2).sum((1, 2)) + STILL
+    strengths = model.strengths + np.clip(slope / bend, -1, 1)
+    return _Model(levels, strengths, spread, effect), own
 
 
 def _shares(counts: _Counts, types: int) -> Numbers:
@@ -238,42 +247,48 @@ def _trust(counts: _Counts, types: _Types, shares: Numbers) -> float:
     by_scores = np.tensordot(scores, np.log(np.maximum(shares, 1e-9)), ((1, 2), (1, 2)))
     enough = _at_most(_LABELS, counts.passed + counts.failed)
     used = _Counts(counts.passed * enough, counts.failed * enough, counts.seen)
-    by_labels = _fits(used, types.chances(counts.places))
+    fits = np.einsum("ygk,igk->iyg", types.levels, _fits(used, types.chances))
+    by_labels = np.log(np.maximum(fits, 1e-300)).sum(-1)
     start = np.tile(np.log(types.weights), (len(by_scores), 1))
     np.fill_diagonal(start, -np.inf)
-    fits = [
+    by_trust = [
         (
             _log_sum(start + trust * by_scores + by_labels) - _log_sum(start + trust * by_scores)
         ).sum()
         for trust in TRUSTS
     ]
-    return TRUSTS[int(np.argmax(fits))]
+    return TRUSTS[int(np.argmax(by_trust))]
 
 
 def _listed(
-    counts: _Counts, types: _Types, shares: Numbers, edges: Mapping[str, Sequence[float]]
-) -> tuple[ProblemType, ...]:
-    """The types as plain numbers, with few digits: each search of a ledger stores them."""
+    types: _Types, shares: Numbers, edges: Mapping[str, Sequence[float]]
+) -> tuple[tuple[ProblemType, ...], dict[str, list[list[float]]]]:
+    """Types, and chances at each level, as plain numbers with few digits: a ledger stores them."""
     bins = [len(own) + 1 for own in edges.values()]
 
-    def by_name(row: list[list[float]]) -> dict[str, tuple[float, ...]]:
+    def by_name(row: list[list[float]], lengths: Sequence[int]) -> dict[str, tuple[float, ...]]:
         return {
             name: tuple(round(value, DIGITS) for value in values[:n])
-            for name, n, values in zip(edges, bins, row, strict=True)
+            for name, n, values in zip(edges, lengths, row, strict=True)
         }
 
-    rows = zip(
-        types.weights.tolist(), types.chances(counts.places).tolist(), shares.tolist(), strict=True
+    rows = zip(types.weights.tolist(), types.levels.tolist(), shares.tolist(), strict=True)
+    listed = tuple(
+        ProblemType(round(weight, DIGITS), by_name(own, [len(GRID)] * len(bins)), by_name(q, bins))
+        for weight, own, q in rows
     )
-    return tuple(
-        ProblemType(round(weight, DIGITS), by_name(h), by_name(share)) for weight, h, share in rows
-    )
+    chances = {
+        name: [[float(f"{chance:.{DIGITS}g}") for chance in row[:n]] for row in levels]
+        for name, n, levels in zip(edges, bins, types.chances.tolist(), strict=True)
+    }
+    return listed, chances
 
 
 def _fits(counts: _Counts, chances: Numbers) -> Numbers:
-    """`[problems, types]`: the logarithm of the probability of the labels."""
-    passing = np.tensordot(counts.passed, np.log(chances), ((1, 2), (1, 2)))
-    fits: Numbers = passing + np.tensordot(counts.failed, np.log1p(-chances), ((1, 2), (1, 2)))
+    """`[problems, generators, grid]`: the probability of the labels given z, up to a factor."""
+    logs = np.einsum("igb,gkb->igk", counts.passed, np.log(chances))
+    logs += np.einsum("igb,gkb->igk", counts.failed, np.log1p(-chances))
+    fits: Numbers = np.exp(logs - logs.max(-1, keepdims=True))
     return fits
 
 
@@ -286,18 +301,6 @@ def _at_most(most: float, counts: Numbers) -> Numbers:
 def _chances(log_odds: Numbers) -> Numbers:
     chances: Numbers = 1 / (1 + np.exp(-np.clip(log_odds, -20, 20)))
     return chances
-
-
-def _log_odds(chances: Numbers) -> Numbers:
-    inside = np.clip(chances, 1e-6, 1 - 1e-6)
-    found: Numbers = np.log(inside) - np.log1p(-inside)
-    return found
-
-
-def _short(steps: Numbers) -> Numbers:
-    """Steps of Newton, not too far."""
-    clipped: Numbers = np.clip(steps, -1, 1)
-    return clipped
 
 
 def _log_sum(logs: Numbers) -> Numbers:

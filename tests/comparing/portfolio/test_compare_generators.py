@@ -189,6 +189,25 @@ class TestLearning:
         rate = np.mean([p.passed[p.generators == 0].mean() for p in log.problems])
         assert before["small"] == pytest.approx(float(rate), abs=0.05)
 
+    def test_finds_that_a_generator_may_fail_where_the_other_passes(self) -> None:
+        chance = random.Random(5)
+        past = []
+        for number in range(40):
+            rates = [0.9 if number & 1 else 0.02, 0.9 if number & 2 else 0.02]
+            labels = [[chance.random() < rate for _ in range(4)] for rate in rates]
+            past.append({n: tried(own) for n, own in zip(PRICES, labels, strict=True)})
+        found = chances(fit_joint(past, list(PRICES)), 6)
+        assert found["small"] < 0.1
+        assert found["large"] > 0.35
+
+    def test_does_not_stay_with_what_passed_at_once_on_few_problems(self) -> None:
+        past = [{"small": tried([False] * 4), "large": tried([True])}] * 3
+        prior = fit_joint(past, list(PRICES))
+        nothing = GeneratorEvidence([0], [0])
+        shown = {"small": nothing, "large": GeneratorEvidence([4], [4])}
+        assert prior.outlook(dict.fromkeys(PRICES, nothing))["large"].chances[0] > 0.7
+        assert prior.outlook(shown)["large"].chances[0] < 0.25
+
     @pytest.mark.slow
     def test_from_censored_counts_is_like_that_from_all(self, log: Log) -> None:
         """A search that stops at its first pass leaves a fair sample of each type."""
@@ -235,7 +254,7 @@ class TestLearning:
     def test_trusts_scores_that_show_how_hard_a_problem_is(self) -> None:
         chance = random.Random(9)
         past = []
-        for number in range(60):
+        for number in range(120):
             hard = number % 2
             labels = [chance.random() < (0.1 if hard else 0.8) for _ in range(6)]
             past.append({"a": tried(labels, [chance.gauss(-hard * 3, 1) for _ in labels])})
@@ -243,7 +262,7 @@ class TestLearning:
         assert prior.trust >= 0.5
         low, high = (
             prior.outlook({"a": GeneratorEvidence(seen, [0] * 5)})["a"].chances[2]
-            for seen in ([3, 0, 0, 0, 0], [0, 0, 0, 0, 3])
+            for seen in ([6, 0, 0, 0, 0], [0, 0, 0, 0, 6])
         )
         assert low < 0.3 < high
         same = [{"a": tried(each["a"].passed.tolist(), [1.0, 2, 3, 4, 5, 6])} for each in past]
@@ -268,7 +287,8 @@ class TestLearning:
         past = [{"a": tried([True, False], [3.0, 3.0])}] * 4
         prior = fit_joint(past, ["a"])
         assert prior.edges == {"a": ()}
-        assert chances(prior, 0, ("a",))["a"] == pytest.approx(0.5, abs=0.05)
+        # A level is raised by half a standard error, which is large after four problems.
+        assert 0.5 <= chances(prior, 0, ("a",))["a"] < 0.6
 
     def test_reads_logs_without_their_scores(self, path: Path, log: Log) -> None:
         found = read_attempts(str(path), dict.fromkeys(PRICES, "score"))

@@ -40,6 +40,7 @@ from grv.policies.portfolio import (
 from grv.policies.portfolio.index import index_to_generate
 from grv.policies.portfolio.joint import GeneratorEvidence, Outlook
 from grv.policies.portfolio.shares import constants
+from support.joint_priors import KnownType, known
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ def needle(n: int, at: int) -> Stream:
 
 
 ONLY_A = {"a": (0.9, 0.999), "b": (1e-6, 1e-5), "c": (1e-5, 1e-6)}
-WRONG = JointPrior((ProblemType(1.0, ONLY_A),), dict.fromkeys("abc", (0.5,)))  # in high scores of a
+WRONG = known((KnownType(1.0, ONLY_A),), dict.fromkeys("abc", (0.5,)))  # in high scores of a
 PRICES = [(1, 1), (1, 10), (3, 50), (1, 1000), (1000, 1), (1000, 1000)]
 
 
@@ -178,9 +179,7 @@ def failing(types: Weighted, tried: Mapping[str, int]) -> float:
 
 def greedy_cost(types: Weighted, prices: Mapping[str, float]) -> float:
     """The expected cost of the attempts in the order of their index."""
-    prior = JointPrior(
-        tuple(ProblemType(w, {n: (p,) for n, p in rates.items()}) for w, rates in types)
-    )
+    prior = known(tuple(KnownType(w, {n: (p,) for n, p in rates.items()}) for w, rates in types))
     tried, cost = dict.fromkeys(prices, 0), 0.0
     while (left := failing(types, tried)) > 1e-6:
         outlook = prior.outlook({n: GeneratorEvidence([k], [k]) for n, k in tried.items()})
@@ -374,10 +373,10 @@ class TestLimits:
 
 class TestLearned:
     def test_failures_of_one_lower_the_chances_of_all(self) -> None:
-        prior = JointPrior(
+        prior = known(
             (
-                ProblemType(0.5, {"a": (0.9,), "b": (0.9,)}),
-                ProblemType(0.5, {"a": (0.1,), "b": (0.2,)}),
+                KnownType(0.5, {"a": (0.9,), "b": (0.9,)}),
+                KnownType(0.5, {"a": (0.1,), "b": (0.2,)}),
             )
         )
         nothing = GeneratorEvidence([0], [0])
@@ -388,7 +387,7 @@ class TestLearned:
         assert after == pytest.approx((weights[0] * 0.9 + weights[1] * 0.2) / sum(weights))
 
     def test_starts_with_the_most_expected_passes_per_cost(self) -> None:
-        prior = JointPrior((ProblemType(1.0, {"a": (0.2,), "b": (0.9,)}),))
+        prior = known((KnownType(1.0, {"a": (0.2,), "b": (0.9,)}),))
         costs = {"a": Costs(1, 10), "b": Costs(20, 10)}
         streams = {"a": Stream([True] * 5), "b": Stream([True] * 5)}
         done = run(streams, costs, ByExpectedPasses(prior, root_shares(costs)))
@@ -398,7 +397,7 @@ class TestLearned:
     def test_is_optimal_if_arms_are_independent_and_only_lose(self) -> None:
         """Known rates: the best order is by rate over cost; the index attains its expected cost."""
         rates, costs = {"a": 0.2, "b": 0.5}, {"a": Costs(1, 4), "b": Costs(11, 4)}
-        prior = JointPrior((ProblemType(1.0, {name: (rate,) for name, rate in rates.items()}),))
+        prior = known((KnownType(1.0, {name: (rate,) for name, rate in rates.items()}),))
         chance = random.Random(1)
         spent = []
         for _ in range(400):
@@ -446,7 +445,7 @@ class TestLearned:
     def test_costs_what_the_best_threshold_costs_if_the_chances_are_known(self) -> None:
         """One generator, a good score: J* of the paper, which no policy can improve."""
         chances, costs = (0.02, 0.4), Costs(1, 10)
-        prior = JointPrior((ProblemType(1.0, {"a": chances}),), {"a": (0.5,)})
+        prior = known((KnownType(1.0, {"a": chances}),), {"a": (0.5,)})
         chance = random.Random(2)
         spent = []
         for _ in range(500):
@@ -459,15 +458,15 @@ class TestLearned:
 
     @pytest.mark.parametrize("chances", [(0.05, 0.6), (0.6, 0.05)])
     def test_a_score_may_be_good_or_mislead(self, chances: tuple[float, float]) -> None:
-        prior = JointPrior((ProblemType(1.0, {"a": chances}),), {"a": (0.5,)})
+        prior = known((KnownType(1.0, {"a": chances}),), {"a": (0.5,)})
         good = 1.0 if chances[1] > chances[0] else 0.0
         stream = Stream([False, False, True], [1 - good, good, good])
         done = run({"a": stream}, {"a": Costs(1, 10)}, ByExpectedPasses(prior, {"a": 1.0}, 9.0))
         assert done.verified == [("a", 1), ("a", 2)]
 
     def test_verifies_the_answer_that_most_generators_gave(self) -> None:
-        prior = JointPrior(
-            (ProblemType(1.0, {"a": (1e-3, 0.5), "b": (1e-3, 0.5)}),), {"a": (1,), "b": (1,)}
+        prior = known(
+            (KnownType(1.0, {"a": (1e-3, 0.5), "b": (1e-3, 0.5)}),), {"a": (1,), "b": (1,)}
         )
         streams = {
             "a": Stream([False, False], [0, 0], ["x", "y"]),
@@ -478,11 +477,11 @@ class TestLearned:
         assert streams[done.verified[0][0]].keys[done.verified[0][1]] == "y"
 
     def test_scores_tell_the_type_as_far_as_they_are_trusted(self) -> None:
-        easy = ProblemType(0.5, {"a": (0.8, 0.8)}, {"a": (0.1, 0.9)})
-        hard = ProblemType(0.5, {"a": (0.1, 0.1)}, {"a": (0.9, 0.1)})
+        easy = KnownType(0.5, {"a": (0.8, 0.8)}, {"a": (0.1, 0.9)})
+        hard = KnownType(0.5, {"a": (0.1, 0.1)}, {"a": (0.9, 0.1)})
         shown = {"a": GeneratorEvidence([0, 3], [0, 0])}
         found = [
-            JointPrior((easy, hard), {"a": (0.5,)}, trust).outlook(shown)["a"].chances[0]
+            known((easy, hard), {"a": (0.5,)}, trust).outlook(shown)["a"].chances[0]
             for trust in (0.0, 0.5, 1.0)
         ]
         assert found[0] == pytest.approx(0.45)
@@ -491,7 +490,27 @@ class TestLearned:
 
     def test_the_bins_of_a_prior_fit_its_edges(self) -> None:
         with pytest.raises(UsageError, match="needs 2 bins for 'a'"):
-            JointPrior((ProblemType(1.0, {"a": (0.5,)}),), {"a": (0.5,)})
+            known((KnownType(1.0, {"a": (0.5,)}),), {"a": (0.5,)})
+
+    def test_every_type_has_all_levels(self) -> None:
+        types = (ProblemType(1.0, {"a": (0.5,)}),)
+        with pytest.raises(UsageError, match="needs 2 levels for 'a'"):
+            JointPrior(types, {"a": ((0.5,), (0.9,))})
+
+    def test_a_type_may_leave_the_level_open(self) -> None:
+        """Failures lower the chance of the generator that failed, not that of the other."""
+        levels = {"a": ((0.1,), (0.9,)), "b": ((0.1,), (0.9,))}
+        prior = JointPrior((ProblemType(1.0, dict.fromkeys("ab", (0.5, 0.5))),), levels)
+        shown = {"a": GeneratorEvidence([2], [2]), "b": GeneratorEvidence([0], [0])}
+        found = {name: each.chances[0] for name, each in prior.outlook(shown).items()}
+        assert found["b"] == pytest.approx(0.5)
+        assert found["a"] == pytest.approx((0.1 * 0.9**2 + 0.9 * 0.1**2) / (0.9**2 + 0.1**2))
+
+    def test_more_failures_than_floats_can_hold_are_evidence_all_the_same(self) -> None:
+        levels = {"a": ((0.5,), (0.999999,))}
+        prior = JointPrior((ProblemType(1.0, {"a": (1e-6, 1.0)}),), levels)
+        outlook = prior.outlook({"a": GeneratorEvidence([10_000], [10_000])})["a"]
+        assert outlook.chances[0] == pytest.approx(0.5)
 
     def test_the_factor_of_the_guard_is_at_least_one(self) -> None:
         with pytest.raises(UsageError, match="at least 1"):

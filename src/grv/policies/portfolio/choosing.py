@@ -19,7 +19,7 @@ from .portfolio import Member
 from .shares import check_shares
 from .standing import Standing
 
-FACTOR = 2.0  # what a learned portfolio may cost, in units of the cold bound
+FACTOR = 2.5  # what a learned portfolio may cost, in units of the cold bound
 
 
 @dataclass(frozen=True)

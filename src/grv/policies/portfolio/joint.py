@@ -1,9 +1,11 @@
-"""What earlier problems say about the generators: a few types of problems, hard and easy ones.
+"""What earlier problems say about the generators: types of problems, hard and easy ones.
 
-A type has, for each generator, the chance to pass in each *bin* of its score, and the share of
-candidates in each bin. Difficulty is shared: a type that is hard for one generator tends to be hard
-for the others, so a failure of one lowers the chances of all. Scores may raise or lower a chance,
-or say nothing: the history decides, for each generator. With one bin no score is used.
+A generator has *levels*: each is a chance to pass in each *bin* of its score. A type has, for each
+generator, the probability of each level, and the share of candidates in each bin. Difficulty is
+shared: a type that is hard for one generator tends to be hard for the others, so a failure of one
+lowers the chances of all. A generator may also fail on a problem that is easy for the others: that
+is why a type does not fix the level. Scores may raise or lower a chance, or say nothing: the
+history decides, for each generator. With one bin no score is used.
 """
 
 from __future__ import annotations
@@ -15,12 +17,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import mul
+from operator import add, mul, truediv
 
 from ...core.errors import UsageError
 
-FORMAT = "grv joint prior 1"
+FORMAT = "grv joint prior 2"
 _LEAST = 1e-9  # no chance is 0 or 1: evidence could not change it
+_MOST_KNOWN = 4096  # pieces of evidence per generator that are remembered
 OWN_SHARES = 5.0  # candidates of this problem that the expected shares of the bins count for
 
 
@@ -30,13 +33,13 @@ class ProblemType:
 
     Attributes:
         weight: how frequent it is.
-        chances: for each generator, the chance to pass in each bin of its score.
+        levels: for each generator, the probability of each of its levels.
         shares: for each generator, the share of its candidates in each bin; if it is missing, the
             bins have equal shares.
     """
 
     weight: float
-    chances: Mapping[str, Sequence[float]]
+    levels: Mapping[str, Sequence[float]]
     shares: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
@@ -62,12 +65,14 @@ class JointPrior:
 
     Attributes:
         types: the types; their weights need not add up to 1.
+        chances: for each generator and each of its levels, the chance to pass in each bin.
         edges: for each generator, the lowest score of each bin but the first; none means one bin.
         trust: how much the scores of a problem say about its type, from 0 (nothing) to 1.
         problems: how many problems it was fitted to.
     """
 
     types: tuple[ProblemType, ...]
+    chances: Mapping[str, Sequence[Sequence[float]]]
     edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
     trust: float = 0.0
     problems: int = 0
@@ -75,11 +80,13 @@ class JointPrior:
     def __post_init__(self) -> None:
         if not self.types or not sum(each.weight for each in self.types) > 0:
             raise UsageError("a joint prior needs at least one type with a positive weight")
-        for each in self.types:
-            for name, chances in each.chances.items():
-                bins = len(self.edges.get(name, ())) + 1
-                if not len(chances) == len(each.shares.get(name, chances)) == bins:
-                    raise UsageError(f"a joint prior needs {bins} bins for {name!r}")
+        for name, levels in self.chances.items():
+            bins = len(self.edges.get(name, ())) + 1
+            shares = [each.shares[name] for each in self.types if name in each.shares]
+            if any(len(each) != bins for each in (*levels, *shares)):
+                raise UsageError(f"a joint prior needs {bins} bins for {name!r}")
+            if any(len(each.levels.get(name, ())) != len(levels) for each in self.types):
+                raise UsageError(f"a joint prior needs {len(levels)} levels for {name!r}")
 
     @cached_property
     def hash(self) -> str:
@@ -95,12 +102,12 @@ class JointPrior:
         """The same: the numbers of a type are in the order of the names. It may be 64 kB long."""
         names = self.names
         rows = [
-            [each.weight, [each.chances[n] for n in names], [each.shares.get(n) for n in names]]
+            [each.weight, [each.levels[n] for n in names], [each.shares.get(n) for n in names]]
             for each in self.types
         ]
         content = {"format": FORMAT, "names": names, "edges": self.edges, "trust": self.trust}
-        content |= {"problems": self.problems, "types": rows}
-        return json.dumps(content, separators=(",", ":"))
+        content |= {"chances": [self.chances[n] for n in names], "problems": self.problems}
+        return json.dumps({**content, "types": rows}, separators=(",", ":"))
 
     @classmethod
     def from_text(cls, text: str) -> JointPrior:
@@ -112,12 +119,13 @@ class JointPrior:
                 types = tuple(
                     ProblemType(
                         weight,
-                        dict(zip(names, chances, strict=True)),
+                        dict(zip(names, levels, strict=True)),
                         {n: own for n, own in zip(names, shares, strict=True) if own},
                     )
-                    for weight, chances, shares in content["types"]
+                    for weight, levels, shares in content["types"]
                 )
-                return cls(types, content["edges"], content["trust"], content["problems"])
+                chances = dict(zip(names, content["chances"], strict=True))
+                return cls(types, chances, content["edges"], content["trust"], content["problems"])
         except (ValueError, TypeError, KeyError, RecursionError):
             pass
         raise UsageError("this is no joint prior of this version of grv")
@@ -125,7 +133,7 @@ class JointPrior:
     @property
     def names(self) -> Sequence[str]:
         """The generators that it knows."""
-        return list(self.types[0].chances)
+        return list(self.chances)
 
     def bin(self, name: str, score: float) -> int:
         """The bin of a generator's score."""
@@ -134,11 +142,11 @@ class JointPrior:
     def outlook(self, shown: Mapping[str, GeneratorEvidence]) -> dict[str, Outlook]:
         """For each of these generators, what to expect after this evidence."""
         logs = self._logs
+        chances: dict[str, Sequence[Sequence[float]]] = {}
         for name, evidence in shown.items():
             table = self._tables[name]
-            for column, n in zip(table.failing, evidence.failed, strict=True):
-                if n:
-                    logs = [log + n * each for log, each in zip(logs, column, strict=True)]
+            by_labels, chances[name] = table.after(tuple(evidence.failed))
+            logs = list(map(add, logs, by_labels))
             for column, n in zip(table.seeing, evidence.seen, strict=True):
                 if n and self.trust and len(table.seeing) > 1:
                     weight = n * self.trust
@@ -148,7 +156,7 @@ class JointPrior:
         total = sum(weights)
         return {
             name: Outlook(
-                [sum(map(mul, weights, column)) / total for column in self._tables[name].chances],
+                [sum(map(mul, weights, column)) / total for column in chances[name]],
                 _mixed(
                     [sum(map(mul, weights, col)) / total for col in self._tables[name].shares],
                     evidence.seen,
@@ -163,30 +171,72 @@ class JointPrior:
 
     @cached_property
     def _tables(self) -> dict[str, _Table]:
-        return {name: _Table.of(name, self.types) for name in self.names}
+        return {name: _Table.of(name, self) for name in self.names}
 
 
 @dataclass(frozen=True)
 class _Table:
-    """The numbers of one generator by bin; each column has a number per type."""
+    """The numbers of one generator.
 
+    Attributes:
+        levels: for each type, the probability of each level.
+        chances: for each bin, the chance to pass at each level.
+        failing: for each bin, the logarithm of the chance to fail at each level.
+        shares: for each bin, its share in each type.
+        seeing: for each bin, the logarithm of its share in each type.
+    """
+
+    levels: Sequence[Sequence[float]]
     chances: Sequence[Sequence[float]]
+    failing: Sequence[Sequence[float]]
     shares: Sequence[Sequence[float]]
-    failing: Sequence[Sequence[float]]  # logarithms of the chance to fail
-    seeing: Sequence[Sequence[float]]  # logarithms of the shares
+    seeing: Sequence[Sequence[float]]
+    _known: dict[tuple[int, ...], _After] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, name: str, types: Sequence[ProblemType]) -> _Table:
-        bins = len(types[0].chances[name])
-        even = [1 / bins] * bins
-        chances = [[_inside(each.chances[name][bin]) for each in types] for bin in range(bins)]
-        shares = [[each.shares.get(name, even)[bin] for each in types] for bin in range(bins)]
+    def of(cls, name: str, prior: JointPrior) -> _Table:
+        types = prior.types
+        columns = zip(*prior.chances[name], strict=True)
+        chances = [[_inside(each) for each in column] for column in columns]
+        even = [1 / len(chances)] * len(chances)
+        shares = [[each.shares.get(name, even)[b] for each in types] for b in range(len(chances))]
+        levels = [each.levels[name] for each in types]
         return cls(
+            [[each / max(sum(own), _LEAST) for each in own] for own in levels],
             chances,
-            shares,
             [[math.log1p(-chance) for chance in column] for column in chances],
+            shares,
             [[math.log(max(share, _LEAST)) for share in column] for column in shares],
         )
+
+    def after(self, failed: tuple[int, ...]) -> _After:
+        """For each type, the logarithm of the probability of these failures by bin.
+
+        And for each bin and type, the chance of a pass after them.
+        """
+        if failed not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[failed] = self._computed(failed)
+        return self._known[failed]
+
+    def _computed(self, failed: tuple[int, ...]) -> _After:
+        logs = [0.0] * len(self.failing[0])
+        for column, n in zip(self.failing, failed, strict=True):
+            if n:
+                logs = [log + n * each for log, each in zip(logs, column, strict=True)]
+        top = max(logs)
+        fits = [math.exp(log - top) for log in logs]
+        totals = [max(sum(map(mul, own, fits)), _LEAST**9) for own in self.levels]
+        chances = []
+        for column in self.chances:
+            passing = list(map(mul, fits, column))
+            passes = [sum(map(mul, own, passing)) for own in self.levels]
+            chances.append(list(map(truediv, passes, totals)))
+        return [math.log(total) + top for total in totals], chances
+
+
+_After = tuple[Sequence[float], Sequence[Sequence[float]]]
 
 
 def _inside(chance: float) -> float:
