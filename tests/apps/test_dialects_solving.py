@@ -107,6 +107,7 @@ class Case:
         code: the exit code.
         line: parts of the only line on standard error, in which NAME, KEY and URL stand for the
             dialect, the variable of its key, and the address; none if empty.
+        next: part of the last line of the summary.
         lacks: dialects in which this cannot happen.
     """
 
@@ -116,9 +117,11 @@ class Case:
     key: str = ""
     code: int = 0
     line: tuple[str, ...] = ()
+    next: str = ""
     lacks: tuple[str, ...] = ()
 
 
+LARGER = "next: the same command with a larger --max-tokens, or else more money, such as --budget "
 AGAIN = "then run the same command again"
 CASES = {
     "all is well": Case({"thinks": 3}),
@@ -131,6 +134,7 @@ CASES = {
             "were dropped (the model spent all its tokens on thinking)",
             "raise --max-tokens, or think less with --effort low",
         ),
+        next=LARGER,
         lacks=("openai-text",),
     ),
     "answers are cut off": Case(
@@ -141,6 +145,7 @@ CASES = {
             "candidates were cut off in the middle, because their tokens ran out",
             "give a larger --max-tokens",
         ),
+        next=LARGER,
     ),
     "a field is refused": Case(
         {"refuses": ["temperature"]},
@@ -211,6 +216,7 @@ def test_one_line_says_what_to_do(name: str, case: Case, monkeypatch: pytest.Mon
     assert ran.code == case.code, ran.err
     told = lines(ran)
     assert len(told) == (1 if case.line else 0), told
+    assert case.next in ran.out
     for part in case.line:
         assert part.replace("NAME", name).replace("KEY", KEYS[name]) in told[0]
     if case.code == 0:

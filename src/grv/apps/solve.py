@@ -382,6 +382,7 @@ def _solve_all(problems: list[Problem], config: SearchConfig, options: Options) 
             raise
         unfinished = _paid(ledger, problems) if summary.unfinished else 0.0
         paid = _paid_here(ledger)
+    summary.lacks_tokens = caller.complaints.lacks_tokens
     first, *more = summary.lines(options.ledger_path, options.spending, unfinished, paid)
     measured = isinstance(options.spending.costs, Measured)
     batches = run.batches.lines(options.pacing.wait_price, measured=measured)

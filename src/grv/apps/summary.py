@@ -77,6 +77,7 @@ class Summary:
         dollars: what the problems cost whose dollars are known.
         without_dollars: the number of the others.
         judged: the number of answers that a check which errs has passed.
+        lacks_tokens: whether half of the candidates ended before their answer.
     """
 
     problems: int
@@ -92,6 +93,7 @@ class Summary:
     refuted: float = 0
     shared: float = 0
     judged: int = 0
+    lacks_tokens: bool = False
     by_generator: dict[str, Counter[str]] = field(default_factory=dict)
     started: float = field(default_factory=time.monotonic)
 
@@ -196,11 +198,16 @@ class Summary:
             return "run the same command again to continue"
         if "failed" in self.first:
             return f"grv runs show {ledger} {shlex.quote(self.first['failed'])}"
+        more = ""
         if OUT_OF_TOTAL in self.first:
             more = f"--total-budget {2 * spending.total_budget:g}"
-            return f"the same command with more money, such as {more}, continues"
-        if "out of budget" in self.first:
+        elif "out of budget" in self.first:
             more = f"--budget {2 * spending.budget:g}"
+        if more and self.lacks_tokens:
+            return (
+                f"the same command with a larger --max-tokens, or else more money, such as {more}"
+            )
+        if more:
             return f"the same command with more money, such as {more}, continues"
         for outcome in ("finished", "exhausted"):
             if outcome in self.first:

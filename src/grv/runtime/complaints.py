@@ -145,6 +145,12 @@ class Complaints:
         cut = [self._cut_line()] if self._told_cut else []
         return [*counted, *cut, *self._notices]
 
+    @property
+    def lacks_tokens(self) -> bool:
+        """Whether half of the candidates ended before their answer, for want of tokens."""
+        thoughts = self._thoughts
+        return self._told_cut or 0 < thoughts.seen <= 2 * thoughts.affected
+
     def _count_cut(self, drafts: Sequence[Draft]) -> None:
         """Count candidates that end in the middle, and say once if many do.
 
