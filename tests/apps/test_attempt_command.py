@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -325,6 +327,30 @@ def test_branches_of_others_are_not_overwritten(project: Path) -> None:
     assert git(project, "rev-parse", f"grv/{TASK}/1") == git(project, "rev-parse", "main")
 
 
+def test_an_interpreter_without_pytest_is_refused_before_an_agent_is_paid(
+    project: Path, tmp_path: Path
+) -> None:
+    agent = scripted(project, [right(TASK)])
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "own"], check=True)
+
+    command = f"{tmp_path}/own/bin/python -m pytest"
+    refuses([*arguments(project, agent), "--verify", command], "own/bin/python has no pytest")
+    assert agent.runs == []
+
+
+def test_what_python_leaves_behind_is_no_part_of_an_attempt(project: Path) -> None:
+    step = right(TASK)
+    left = {"src/__pycache__/x.pyc": "\0", "deep/.pytest_cache/v": "x"}
+    agent = scripted(project, [AgentStep(write={**step.write, **left, "data.bin": "\0\1"})])
+
+    ran = here(*arguments(project, agent, attempts=1))
+
+    assert ran.code == 0, ran.out
+    changed = git(project, "diff", "--name-only", "main", f"grv/{TASK}/1").splitlines()
+    assert changed == ["data.bin", f"src/{TASK}.py"]
+    assert git(project, "show", f"grv/{TASK}/1:data.bin") == "\0\1"
+
+
 def test_what_cannot_be_done_is_refused_in_one_line(project: Path, tmp_path: Path) -> None:
     agent = scripted(project, [right(TASK)])
     words = arguments(project, agent)
@@ -340,6 +366,10 @@ def test_what_cannot_be_done_is_refused_in_one_line(project: Path, tmp_path: Pat
     refuses([*words, "--price", "x=1"], "there is no agent 'x' here")
     refuses([*words, "--price", "agent1=0"], "give dollars above 0")
     refuses([*words, "--verify", "'"], "No closing quotation")
+    refuses(
+        [*words, "--verify", "no-such-program -q"], "no program no-such-program on this machine"
+    )
+    refuses([*words, "--budget", "0usd"], "--budget 0: give dollars above 0, as in 5usd")
     refuses([*words, "--score", "cascade(claim, length, top=2)"], "a cascade does not work")
     refuses([*words, "-C", str(tmp_path)], "this is no git repository")
     git(project, "branch", "grv")

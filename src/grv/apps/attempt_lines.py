@@ -111,11 +111,11 @@ def summary_lines(result: AttemptResult) -> list[str]:
             lines.append("its diff is applied to your files, and not committed")
         else:
             said = f" ({result.message})" if result.message else ""
-            lines.append(
+            line = (
                 f"its diff is the branch {result.branch}{said}: see"
-                f" git diff HEAD...{result.branch}, take it with git merge {result.branch}, or run"
-                " the same command with --apply"
+                f" git diff HEAD...{result.branch}, take it with git merge {result.branch}"
             )
+            lines.append(line if said else f"{line}, or run the same command with --apply")
     lines += [f"kept: {folder}" for folder in result.folders]
     lines.append(f"{result.ledger} has what was paid for")
     return lines

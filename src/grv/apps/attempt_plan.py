@@ -22,6 +22,7 @@ from ..backends.models import Generators, Models
 from ..backends.protocols import Problem, Scorer
 from ..backends.scorers.auto import AUTO, AutoScorer
 from ..backends.verifiers.pool import CheckVerifier
+from ..backends.verifiers.repo.check import RepoCheck
 from ..core.errors import UsageError
 from ..core.limits import Limits
 from ..core.pace import Pace
@@ -122,12 +123,14 @@ class AttemptResult:
 @contextmanager
 def prepared(options: AttemptOptions, tell: Tell) -> Iterator[AttemptPlan]:
     """A plan that can be run. Every mistake that can be known before is found here."""
+    _check_money(options)
     repository = UserRepository.around(options.repository)
     commit = _commit(repository, options)
     name, text = _task(options.task)
     _check_branches(repository, name)
     agents = _agents(options, None)
-    problem = Problem(name, text, _check(options, repository, commit))
+    check = _check(options, repository, commit)
+    problem = Problem(name, text, _with_people(check) if options.people else check)
     place = options.ledger or _own_ledger(repository)
     check_outputs(
         (options.out, *ledger_files(place)), (options.task, options.prices), continued=True
@@ -138,6 +141,8 @@ def prepared(options: AttemptOptions, tell: Tell) -> Iterator[AttemptPlan]:
         verification = dataclasses.replace(options.verification, allow_commands=True)
         verifier = stack.enter_context(verification.verifier())
         verifier.prepare(problem)
+        if missing := RepoCheck.of(Problem(name, text, check)).missing():
+            raise UsageError(f"--verify {options.verify}: {missing}{_other_python(check)}")
         ledger = stack.enter_context(closing(open_ledger(place)))
         plan = AttemptPlan(options, repository, commit, problem, agents, ledger, place, tell)
         plan.configure(verifier, prices)
@@ -205,6 +210,12 @@ def _agents(options: AttemptOptions, most: float | None) -> dict[str, Agent]:
     return agents
 
 
+def _check_money(options: AttemptOptions) -> None:
+    for name, amount in (("--budget", options.budget), ("--most", options.most)):
+        if amount is not None and not amount > 0:
+            raise UsageError(f"{name} {amount:g}: give dollars above 0, as in 5usd")
+
+
 def _most(options: AttemptOptions) -> float | None:
     """The most that one attempt may cost, in dollars; None if there is no limit."""
     if options.most is not None:
@@ -213,7 +224,7 @@ def _most(options: AttemptOptions) -> float | None:
 
 
 def _check(options: AttemptOptions, repository: UserRepository, commit: str) -> dict[str, Any]:
-    """The check that decides: the command, and then a person if one is to be asked."""
+    """The check that decides: the command."""
     try:
         words = shlex.split(options.verify)
     except ValueError as error:
@@ -234,9 +245,19 @@ def _check(options: AttemptOptions, repository: UserRepository, commit: str) -> 
         check["readable"] = [os.path.abspath(folder) for folder in options.readable]
     if options.image is not None:
         check["image"] = options.image
-    if not options.people:
-        return check
+    return check
+
+
+def _with_people(check: dict[str, Any]) -> dict[str, Any]:
+    """The command, and then a person."""
     return {"kind": "first", "checks": [check, {"kind": "human", "question": _QUESTION}]}
+
+
+def _other_python(check: dict[str, Any]) -> str:
+    """What to say if the interpreter that runs grv is not that of the project."""
+    if check["runner"] != "pytest" or "/" in check["command"][0]:
+        return ""
+    return "; name the project's interpreter, as in '.venv/bin/python -m pytest'"
 
 
 def runner_of(words: Sequence[str]) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..backends.verifiers.repo.diffs import UnreadableDiff, diff_in
+from ..backends.verifiers.repo.diff_lines import UnreadableDiff
+from ..backends.verifiers.repo.diffs import diff_in
 from ..core.errors import LogError, UsageError
 from ..files import json_lines, parse_json, replacing, shown
 

@@ -31,6 +31,8 @@ PREFIX = "grv-run-"  # of the folders that `sweep` removes
 _NEW = "grv-new-"  # of those that have no lock yet
 _KEPT = "grv-kept-"  # of those that stay
 _STALE_SECONDS = 3600.0
+# What tools leave behind, also where no .gitignore names it. It is in no diff.
+_LEFT_BEHIND = ("__pycache__/", "*.py[co]", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/")
 BRANCH = "attempt"  # the branch that an agent finds itself on
 
 
@@ -116,6 +118,9 @@ class RunFolder:
         quiet = ("--quiet", "--template=", hashes)
         git("init", *quiet, "--bare", "git", folder=self.folder, apart=True)
         repository.lend_objects(self.folder / "git")
+        exclude = self.folder / "git" / "info" / "exclude"
+        exclude.parent.mkdir(exist_ok=True)
+        exclude.write_text("".join(f"{pattern}\n" for pattern in _LEFT_BEHIND), encoding="ascii")
         self._git("read-tree", source.commit)
         self._git("checkout-index", "--all", "--force", "--quiet", "--index")
         git("init", *quiet, "tree", folder=self.folder, apart=True)

@@ -13,7 +13,8 @@ from typing import Any
 from ...core.errors import UsageError
 from ...files import shown
 from ..protocols import Problem
-from ..verifiers.repo.diffs import UnreadableDiff, read
+from ..verifiers.repo.diff_lines import UnreadableDiff
+from ..verifiers.repo.diffs import read
 from .prompts import filled
 from .records import Converted, NotConverted, Record, Wanted, kept
 

@@ -14,7 +14,8 @@ from ...core.errors import UsageError
 from ...text import checksum
 from ..protocols import Draft, Problem, Score
 from ..verifiers.programs.syntax import LARGEST, parser_lock
-from ..verifiers.repo.diffs import FileChange, UnreadableDiff, read
+from ..verifiers.repo.diff_lines import UnreadableDiff
+from ..verifiers.repo.diffs import FileChange, read
 from ..verifiers.repo.protection import Protection
 
 if TYPE_CHECKING:

@@ -37,7 +37,8 @@ from .command import process_folder
 from .programs.findings import clean
 from .repo.changes import Changes, NewFile, apply
 from .repo.containers import RUNTIMES, check_image, ending_option, engine_of, why_not
-from .repo.diffs import UnreadableDiff, read
+from .repo.diff_lines import UnreadableDiff
+from .repo.diffs import read
 from .repo.workspace import write
 from .worker_pair import WorkerPair
 

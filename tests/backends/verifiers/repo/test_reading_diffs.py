@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import random
 import subprocess
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,8 +16,11 @@ from hypothesis import strategies as st
 from grv.backends.verifiers.repo import changes
 from grv.backends.verifiers.repo.changes import Changes, NewFile, apply, check_path
 from grv.backends.verifiers.repo.control import rewritten
-from grv.backends.verifiers.repo.diffs import UnreadableDiff, diff_in, read
+from grv.backends.verifiers.repo.diff_lines import UnreadableDiff
+from grv.backends.verifiers.repo.diffs import diff_in, read
+from grv.backends.verifiers.repo.git import Repository
 from grv.backends.verifiers.repo.protection import Protection
+from grv.backends.verifiers.repo.workspace import Workspace
 from support.examples import examples
 from support.repositories import diff, git, make_repository
 
@@ -236,7 +242,6 @@ def test_the_control_rewrites_tests(path: str, text: str, names: set[str]) -> No
 def test_a_repository_runs_nothing_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from grv.backends.verifiers.repo.git import Repository
 
     folder = make_repository(tmp_path / "shop", modules=0)
     mark = tmp_path / "ran"
@@ -269,7 +274,6 @@ def test_a_repository_runs_nothing_of_its_own(
 @pytest.mark.parametrize("name", ["nothing", "-x", "--all", "HEAD:README.md", "a b", "HEAD^{tree}"])
 def test_what_is_no_commit_is_refused(name: str, tmp_path: Path) -> None:
     from grv import UsageError
-    from grv.backends.verifiers.repo.git import Repository
 
     repository = Repository(str(make_repository(tmp_path / "shop", modules=0)))
     with pytest.raises(UsageError, match="commit"):
@@ -277,9 +281,6 @@ def test_what_is_no_commit_is_refused(name: str, tmp_path: Path) -> None:
 
 
 def test_links_submodules_and_odd_names_of_a_commit(tmp_path: Path) -> None:
-    from grv.backends.verifiers.repo.git import Repository
-    from grv.backends.verifiers.repo.workspace import Workspace
-
     folder = make_repository(tmp_path / "shop", modules=0)
     (folder / "link").symlink_to("/etc")
     (folder / "ä ö.txt").write_text("x")
@@ -340,3 +341,50 @@ def test_hunks_after_a_moved_one_move_as_well() -> None:
     )
     after = before.replace("\n9\n", "\nnine\n").replace("\n27\n", "\nx\n")
     assert applied(text, {"a.txt": before}) == {"a.txt": after.replace("\n19\n", "\n19\nmore\n")}
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 5_000, 300_000])
+def test_a_binary_diff_gives_the_file_that_git_has(size: int, tmp_path: Path) -> None:
+    source = random.Random(size)
+    folder = make_repository(tmp_path / "shop", modules=0)
+    old = source.randbytes(size)
+    new = old[: size // 2] + b"\0new\xff" + old[size // 3 :]
+    (folder / "changed.bin").write_bytes(old)
+    (folder / "gone.bin").write_bytes(old + b"\0")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "binary")
+    repository = Repository(str(folder))
+    workspace = Workspace(repository, repository.commit("HEAD"))
+    (folder / "changed.bin").write_bytes(new)
+    (folder / "gone.bin").unlink()
+    (folder / "new.bin").write_bytes(new)
+    git(folder, "add", ".")
+    text = git(folder, "diff", "--cached", "--binary", "--no-renames")
+    try:
+        found = apply(read(text), workspace.files).files
+        assert found["changed.bin"] == found["new.bin"] == NewFile(new)
+        assert found["gone.bin"] is None
+        with pytest.raises(UnreadableDiff):
+            apply(read(text.replace("Hc", "Hd").replace("z", "y")), workspace.files)
+        (workspace.pristine / "changed.bin").unlink()
+        (workspace.pristine / "changed.bin").write_bytes(old + b"x")
+        with pytest.raises(UnreadableDiff, match="is not the one that is changed"):
+            apply(read(text), workspace.files)
+    finally:
+        workspace.remove()
+
+
+def test_binary_files_that_unpack_to_too_much_are_refused() -> None:
+    packed = base64.b85encode(zlib.compress(bytes(9_000_000), 9)).decode()
+    with pytest.raises(UnreadableDiff, match="a binary file cannot be read"):
+        read(binary("literal 8999999", packed))
+    many = "".join(binary("literal 9000000", packed, f"x{number}") for number in range(9))
+    with pytest.raises(UnreadableDiff, match="binary files have more than 67,108,864 bytes"):
+        read(many)
+
+
+def binary(head: str, packed: str, name: str = "x.bin") -> str:
+    pieces = [packed[start : start + 65] for start in range(0, len(packed), 65)]
+    lines = "".join(f"{chr(70 + min(52, len(each) * 4 // 5))}{each}\n" for each in pieces)
+    start = f"diff --git a/{name} b/{name}\nnew file mode 100644\nGIT binary patch\n"
+    return f"{start}{head}\n{lines}\nliteral 0\nHcmV?d00001\n\n"

@@ -1,6 +1,7 @@
 """Verify changes to a repository: checks of kind "repo".
 
 diffs        reads a candidate: a diff, or whole files in fences
+binary       reads the binary form of a git diff
 changes      applies it to the files of a commit, in memory
 protection   what a candidate may not touch: tests, their configuration, what starts by itself
 git          reads a commit, without running anything that the repository names

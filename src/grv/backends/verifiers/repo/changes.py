@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ....text import checksum
-from .diffs import FileChange, Hunk, ReadCandidate, UnreadableDiff
+from .binary import LARGEST
+from .diff_lines import UnreadableDiff
+from .diffs import FileChange, Hunk, ReadCandidate
 
-_LARGEST = 32 << 20  # bytes of one file
 _MOST_FILES = 5_000
 _MOST_BYTES = 256 << 20  # of all files together, before and after
 _MOST_COMPARED = 5_000_000  # lines, until all hunks have found their places
@@ -116,7 +117,10 @@ class _State:
             self._create(change.new, change)
             return
         before = self._existing(change.old)
-        content = _patched(before.content, change.hunks, change.old, self._search)
+        if change.binary is None:
+            content = _patched(before.content, change.hunks, change.old, self._search)
+        else:
+            content = change.binary.applied(before.content)
         self._bytes += len(before.content) + len(content)
         if self._bytes > _MOST_BYTES:
             raise UnreadableDiff(f"it changes files of more than {_MOST_BYTES:,} bytes together")
@@ -137,7 +141,10 @@ class _State:
         if self._there(path) is not None:
             raise UnreadableDiff(f"{path} is already there")
         self._check_place(path)
-        content = b"".join(line for hunk in change.hunks for line in hunk.new)
+        if change.binary is None:
+            content = b"".join(line for hunk in change.hunks for line in hunk.new)
+        else:
+            content = change.binary.applied(b"")
         self.changed[path] = NewFile(content, change.mode or 0o644)
 
     def _there(self, path: str) -> NewFile | None:
@@ -208,8 +215,8 @@ def _patched(content: bytes, hunks: tuple[Hunk, ...], path: str, search: _Search
         moved = place - wanted
         done = place + len(hunk.old)
     joined = b"".join([*patched, *lines[done:]])
-    if len(joined) > _LARGEST:
-        raise UnreadableDiff(f"{path} is larger than {_LARGEST >> 20} MB")
+    if len(joined) > LARGEST:
+        raise UnreadableDiff(f"{path} is larger than {LARGEST >> 20} MB")
     return joined
 
 

@@ -12,6 +12,7 @@ import functools
 import os
 import re
 import secrets
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from ....files import shown
 from ....text import checksum
 from ...protocols import Finding, Problem, Stage, Usage
 from ...sandbox.limits import CONTAINERS, RunLimits
-from ..checks import WholeTextCheck
+from ..checks import JUDGE, WholeTextCheck
 from ..command import process_folder
 from ..groups import MemberSuite
 from ..languages.toolchains import NotInstalled
@@ -33,7 +34,8 @@ from ..worker_pair import WorkerPair
 from . import control
 from .changes import Changes, NewFile, apply
 from .containers import Container, check_image
-from .diffs import UnreadableDiff, read
+from .diff_lines import UnreadableDiff
+from .diffs import read
 from .git import Repository
 from .jailed import Ran, run_in_jail
 from .protection import Protection, test_file
@@ -53,6 +55,8 @@ from .workspace import WORKSPACES, Workspace, write
 LIMITS = RunLimits(seconds=300.0, memory_mb=4096, output_mb=16.0, files_mb=512, threads=512)
 _SYSTEM = ("/usr", "/bin", "/lib", "/lib64")
 _MOST_NAMES = 100_000  # tests in a record
+_ASKING_SECONDS = 60.0
+_FINDS_PYTEST = "import importlib.util as u, sys; sys.exit(not u.find_spec('pytest'))"
 _READ = 16  # candidates whose changes are kept
 _MOST_STAGES = 8  # files of tests that run in a process each; starting more would cost too much
 # Where tests are selected or skipped, and the words that say so.
@@ -127,6 +131,7 @@ class _NotJudged(Exception):
 class RepoCheck(WholeTextCheck):
     """Passes a change to a repository if the repository's tests pass with it."""
 
+    judged_by: ClassVar[int] = JUDGE + 1  # raised when the control became stricter
     is_jailed: ClassVar[bool] = True
 
     def __init__(self, settings: RepoSettings, limits: RunLimits = LIMITS) -> None:
@@ -198,6 +203,18 @@ class RepoCheck(WholeTextCheck):
             return Workspace(self._repository, settings.commit, settings.test_patch)
 
         return WORKSPACES.use(name, make)
+
+    def missing(self) -> str:
+        """What this machine lacks to run the tests, as far as one can see before; "" if nothing."""
+        settings = self.settings
+        if settings.image:
+            return ""
+        paths = frozenset(self._repository.entries(settings.commit))
+        try:
+            command = runner_command(settings.runner, settings.command, settings.files, paths)
+        except NotInstalled as exc:
+            return str(exc)
+        return "" if settings.runner != "pytest" else _lacks_pytest(command.python)
 
     def worst_seconds(self) -> float:
         """How long one verification may run."""
@@ -522,6 +539,25 @@ def _container(settings: RepoSettings, pair: WorkerPair) -> Container | None:
             " gvisor"
         )
     return Container(pair.isolation, settings.image)
+
+
+def _lacks_pytest(python: str) -> str:
+    try:
+        done = subprocess.run(
+            [
+                python,
+                "-I",
+                "-c",
+                "import importlib.util as u, sys; sys.exit(not u.find_spec('pytest'))",
+            ],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=_ASKING_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{python} does not answer: {error}"
+    return f"{python} has no pytest" if done.returncode == 1 else ""
 
 
 def _wanted(required: Sequence[str], before: Results | None) -> dict[str, tuple[str, ...]]:

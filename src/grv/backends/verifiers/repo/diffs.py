@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from .binary import BinaryPatch, binary_patch
+from .diff_lines import DiffLines, UnreadableDiff
+
 LARGEST = 8 << 20  # characters of a candidate
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<ticks>`{3,}|~{3,})(?P<info>[^`\n]*)$")
@@ -19,10 +22,6 @@ _PATH = re.compile(r"[\w.@+-][\w.@+/ -]*\.\w+|[\w.@+-]+(?:/[\w.@+-]+)+|Makefile|
 _NAMED = re.compile(r"^(?:#{1,6} +|[*]{1,2}|File: *|Path: *)?`?(?P<path>[^`*\n]+?)`?[*]{0,2}:?$")
 _REGULAR = {"100644": 0o644, "100755": 0o755}
 _ESCAPES = {"n": 10, "t": 9, "r": 13, "a": 7, "b": 8, "f": 12, "v": 11, '"': 34, "\\": 92}
-
-
-class UnreadableDiff(Exception):
-    """Why a candidate cannot be read or applied. A candidate that cannot be has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +52,7 @@ class FileChange:
         content: the whole new content, in place of hunks.
         mode: its new permissions, 0o644 or 0o755; None if they stay.
         keeps_old: whether the file at the old path stays: the new one is a copy.
+        binary: the new content in git's binary form, in place of hunks.
     """
 
     old: str | None
@@ -61,6 +61,7 @@ class FileChange:
     content: bytes | None = None
     mode: int | None = None
     keeps_old: bool = False
+    binary: BinaryPatch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,32 +162,11 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-@dataclass(slots=True)
-class _Lines:
-    """The lines of a diff, and where the reader is."""
-
-    lines: Sequence[str]
-    index: int = 0
-
-    @property
-    def current(self) -> str:
-        """The line; "" at the end."""
-        return self.lines[self.index] if self.index < len(self.lines) else ""
-
-    @property
-    def at_end(self) -> bool:
-        return self.index >= len(self.lines)
-
-    def starts(self, *prefixes: str) -> bool:
-        """Whether the line begins with one of these."""
-        return not self.at_end and self.current.startswith(prefixes)
-
-
 def _changes(text: str) -> tuple[FileChange, ...]:
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
-    reader = _Lines(lines)
+    reader = DiffLines(lines)
     found: list[FileChange] = []
     while not reader.at_end:
         if reader.starts("diff --git "):
@@ -202,18 +182,18 @@ def _changes(text: str) -> tuple[FileChange, ...]:
     return tuple(found)
 
 
-def _is_plain_header(reader: _Lines) -> bool:
+def _is_plain_header(reader: DiffLines) -> bool:
     after = reader.lines[reader.index + 1 : reader.index + 3]
     is_pair = reader.starts("--- ") and len(after) == 2 and after[0].startswith("+++ ")
     return is_pair and _HUNK.match(after[1]) is not None
 
 
-def _plain_file(reader: _Lines) -> FileChange:
+def _plain_file(reader: DiffLines) -> FileChange:
     old, new = _names(reader)
     return _checked(FileChange(old, new, _hunks(reader)))
 
 
-def _names(reader: _Lines) -> tuple[str | None, str | None]:
+def _names(reader: DiffLines) -> tuple[str | None, str | None]:
     """The two names of `---` and `+++`, without the prefixes that git adds."""
     old = _name(reader.current[4:])
     new = _name(reader.lines[reader.index + 1][4:])
@@ -269,7 +249,7 @@ class _Header:
     other: dict[str, str] = field(default_factory=dict)
 
 
-def _git_file(reader: _Lines) -> FileChange:
+def _git_file(reader: DiffLines) -> FileChange:
     header = _header(reader)
     hunks: tuple[Hunk, ...] = ()
     if reader.starts("--- "):
@@ -286,11 +266,12 @@ def _git_file(reader: _Lines) -> FileChange:
         header.old = old if old is not None else header.old
         header.new = new if new is not None else header.new
         hunks = _hunks(reader)
+    binary = binary_patch(reader) if reader.starts("GIT binary patch") else None
     old = header.source if header.source is not None else header.old
     new = header.target if header.target is not None else header.new
     if old is None or new is None:
         raise UnreadableDiff("a file has no name")
-    change = FileChange(old, new, hunks, None, header.mode, header.copies)
+    change = FileChange(old, new, hunks, None, header.mode, header.copies, binary)
     if header.is_new:
         change = replace(change, old=None)
     if header.is_removed:
@@ -298,7 +279,7 @@ def _git_file(reader: _Lines) -> FileChange:
     return _checked(change)
 
 
-def _header(reader: _Lines) -> _Header:
+def _header(reader: DiffLines) -> _Header:
     old, new = _names_of_both(reader.current[len("diff --git ") :].rstrip("\r"))
     header = _Header(old, new)
     reader.index += 1
@@ -323,8 +304,8 @@ def _header(reader: _Lines) -> _Header:
             case _ if line.startswith(("index ", "similarity index ", "dissimilarity index ")):
                 if re.search(r" (?:120000|160000)$", line):
                     raise UnreadableDiff("it changes a symbolic link or a submodule")
-            case _ if line.startswith(("GIT binary patch", "Binary files ")):
-                raise UnreadableDiff("it has a binary file")
+            case _ if line.startswith("Binary files "):
+                raise UnreadableDiff("it has a binary file without its content: git diff --binary")
             case _:
                 return header
         reader.index += 1
@@ -368,7 +349,7 @@ def _checked(change: FileChange) -> FileChange:
     return change
 
 
-def _hunks(reader: _Lines) -> tuple[Hunk, ...]:
+def _hunks(reader: DiffLines) -> tuple[Hunk, ...]:
     found: list[Hunk] = []
     while not reader.at_end and (header := _HUNK.match(reader.current)):
         reader.index += 1
@@ -380,7 +361,7 @@ def _hunks(reader: _Lines) -> tuple[Hunk, ...]:
     return tuple(found)
 
 
-def _hunk(reader: _Lines, header: re.Match[str]) -> Hunk:
+def _hunk(reader: DiffLines, header: re.Match[str]) -> Hunk:
     start, before, _, after = (1 if part is None else int(part) for part in header.groups())
     old: list[bytes] = []
     new: list[bytes] = []

@@ -23,7 +23,8 @@ from ....core.errors import UsageError
 from ...sandbox import scratch
 from ..command import process_folder
 from .changes import Changes, NewFile, apply
-from .diffs import UnreadableDiff, read
+from .diff_lines import UnreadableDiff
+from .diffs import read
 from .git import Repository, TreeEntry
 
 _KEPT = 4  # commits on disk that nobody uses
