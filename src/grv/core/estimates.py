@@ -25,7 +25,8 @@ class Estimates:
         self._paid: dict[What, float] = {"generate": 0.0, "verify": 0.0}
         self._seen: dict[What, int] = {"generate": 0, "verify": 0}
         self._dearest: dict[What, float] = {"generate": 0.0, "verify": 0.0}
-        self.mean = guess.planning
+        self._means = {kind: self._planning.price(kind) for kind in self._paid}
+        self.mean = self._planning
         self.dearest = guess
 
     def see(self, what: What, number: int, paid: float, *, passed: bool = False) -> None:
@@ -35,15 +36,18 @@ class Estimates:
         """
         if not number:
             return
-        self._dearest[what] = max(self._dearest[what], paid / number)
-        self.dearest = self._priced(
-            {kind: max(self._guess.price(kind), most) for kind, most in self._dearest.items()}
-        )
+        if paid / number > self._dearest[what] or self.dearest is self._guess:
+            self._dearest[what] = max(self._dearest[what], paid / number)
+            self.dearest = self._priced(
+                {kind: max(self._guess.price(kind), most) for kind, most in self._dearest.items()}
+            )
         if passed:
             return
         self._paid[what] += paid
         self._seen[what] += number
-        self.mean = self._priced({kind: self._mean(kind) for kind in self._paid})
+        if self._mean(what) != self._means[what]:
+            self._means[what] = self._mean(what)
+            self.mean = self._priced(self._means)
 
     def _mean(self, what: What) -> float:
         paid = self._paid[what]
