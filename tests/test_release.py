@@ -38,6 +38,8 @@ def tree(tmp_path: Path) -> Path:
         "# Changelog\n\n## Unreleased\n\n### Added\n- A thing.\n"
     )
     (tmp_path / "CITATION.cff").write_text("title: grv\nversion: 0.1.0\nlicense: Apache-2.0\n")
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "cite.md").write_text("  year = {2026},\n  version = {0.1.0},\n")
     for words in (["init", "-q"], ["add", "-A"]):
         subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
     person = ["-c", "user.name=A", "-c", "user.email=a@example.com"]
@@ -48,8 +50,8 @@ def tree(tmp_path: Path) -> Path:
 def test_version_changelog_and_citation_are_written(tree: Path) -> None:
     release.write_version(tree, "0.2.0")
     release.write_changelog(tree / "CHANGELOG.md", "0.2.0", "2026-11-18")
-    release.write_citation(tree / "CITATION.cff", "0.2.0", "2026-11-18")
-    release.write_citation(tree / "CITATION.cff", "0.2.1", "2026-11-19")
+    release.write_citation(tree, "0.2.0", "2026-11-18")
+    release.write_citation(tree, "0.2.1", "2026-11-19")
 
     assert (tree / "src" / "grv" / "__init__.py").read_text() == '__version__ = "0.2.0"\n'
     assert (
@@ -59,6 +61,7 @@ def test_version_changelog_and_citation_are_written(tree: Path) -> None:
     assert (tree / "CITATION.cff").read_text() == (
         "title: grv\nversion: 0.2.1\ndate-released: 2026-11-19\nlicense: Apache-2.0\n"
     )
+    assert (tree / "docs" / "cite.md").read_text() == "  year = {2026},\n  version = {0.2.1},\n"
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def release(repository: Path, version: str, date: str) -> None:
         git(repository, "clone", "--quiet", "--no-hardlinks", str(repository), str(tree))
         write_version(tree, version)
         write_changelog(tree / "CHANGELOG.md", version, date)
-        write_citation(tree / "CITATION.cff", version, date)
+        write_citation(tree, version, date)
         commit(repository, tree, f"Version {version}")
         built = build_twice(tree, Path(scratch))
         run(sys.executable, "-m", "twine", "check", "--strict", *map(str, built), cwd=tree)
@@ -106,8 +106,15 @@ def write_changelog(path: Path, version: str, date: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def write_citation(path: Path, version: str, date: str) -> None:
-    """The version and the date of the citation."""
+def write_citation(tree: Path, version: str, date: str) -> None:
+    """The version and the date of the citation, which the documents show, too."""
+    shown = tree / "docs" / "cite.md"
+    text = shown.read_text(encoding="utf-8")
+    text, count = re.subn(r"version = \{[\d.]+\}", f"version = {{{version}}}", text)
+    if count != 1:
+        raise NotReleased(f"docs/cite.md has {count} versions, not one")
+    shown.write_text(text, encoding="utf-8")
+    path = tree / "CITATION.cff"
     text = path.read_text(encoding="utf-8")
     text = re.sub(r"^date-released: .*\n", "", text, flags=re.MULTILINE)
     lines = f"version: {version}\ndate-released: {date}\n"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import select
 import shlex
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -62,10 +67,35 @@ def test_fish_completes(scripts: Path, line: str, wanted: list[str]) -> None:
     assert found == wanted
 
 
-def test_zsh_reads_the_script(scripts: Path) -> None:
+@pytest.mark.parametrize(("line", "wanted"), CASES[:6])
+def test_zsh_completes(scripts: Path, tmp_path: Path, line: str, wanted: list[str]) -> None:
     if shutil.which("zsh") is None:
         pytest.skip("zsh is not installed")
     shell("zsh", "-n", scripts / "zsh")
+    # A terminal is typed into: zsh completes nowhere else.
+    (tmp_path / "_grv").write_text((scripts / "zsh").read_text())
+    start = f"fpath=({shlex.quote(str(tmp_path))} $fpath); autoload -Uz compinit; compinit -u -D"
+    (tmp_path / ".zshrc").write_text(f"{start}\nPS1=ready%%\n")
+    process, terminal = pty.fork()
+    if process == 0:
+        os.execvpe("zsh", ["zsh", "-i"], {**os.environ, "ZDOTDIR": str(tmp_path), "TERM": "dumb"})
+    try:
+        read_until(terminal, "ready%")
+        os.write(terminal, f"{line}\t".encode())
+        read_until(terminal, f"{line.rpartition(' ')[0]} {wanted[0]}")
+    finally:
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+        os.close(terminal)
+
+
+def read_until(terminal: int, wanted: str) -> None:
+    """Read what a program writes to its terminal, until it has written this text."""
+    text = ""
+    end = time.monotonic() + 20
+    while wanted not in text:
+        assert select.select([terminal], [], [], max(0.0, end - time.monotonic()))[0], text
+        text += os.read(terminal, 4096).decode(errors="replace").replace("\a", "")
 
 
 def test_the_command_prints_the_script(scripts: Path) -> None:

@@ -141,7 +141,7 @@ def zsh(every: list[Node]) -> str:
         "# Completion of grv for zsh. Made by: grv completion zsh",
         "_grv() {",
         "  local at=grv word",
-        "  local -a found",
+        "  local -a found flags",
         '  for word in "${(@)words[2,CURRENT-1]}"; do',
         '    case "$at $word" in',
         f'      {_any(node.path for node in every[1:])}) at="$at $word" ;;',
@@ -159,12 +159,14 @@ def zsh(every: list[Node]) -> str:
     for node in every:
         rows = [f"{name}:{about}" for name, about in node.commands.items()]
         rows += list(node.choices)
-        rows += [f"{name}:{flag.about}" for flag in node.flags for name in flag.names]
-        lines.append(f"    {_any([node.path])}) found=({' '.join(map(_quoted, rows))}) ;;")
+        flags = [f"{name}:{flag.about}" for flag in node.flags for name in flag.names]
+        found, flagged = (" ".join(map(_quoted, each)) for each in (rows, flags))
+        lines.append(f"    {_any([node.path])}) found=({found}) flags=({flagged}) ;;")
     lines += [
         "  esac",
-        "  _describe -o 'grv' found",
-        "  [[ ${words[CURRENT]} == -* ]] || _files",
+        "  if [[ ${words[CURRENT]} == -* ]]; then _describe -o option flags",
+        "  elif (( $#found )); then _describe word found",
+        "  else _files; fi",
         "}",
         'if [ "$funcstack[1]" = "_grv" ]; then _grv "$@"; else compdef _grv grv; fi',
     ]

@@ -75,10 +75,13 @@ def text_of(
         raise ApiError(422, message, code="not_verified", param="grv.require", grv=found)
     if request.require is Require.BEST:
         bill = solution.bill
+        failed = bill.verified + bill.shared
+        others = bill.generated - failed - bill.refuted
         message = (
             f"there is no candidate to return ({solution.outcome}): of {bill.generated} candidates,"
-            f" {bill.verified + bill.shared} failed and {bill.refuted} were refuted"
+            f" {failed} failed and {bill.refuted} were refuted"
         )
+        message += f"; {others} equal one that failed, or have no score" if others > 0 else ""
         raise ApiError(422, message, code="not_verified", grv=found)
     why = f": {solution.message}" if solution.message else ""
     message = f"no verified answer ({solution.outcome}){why}"
