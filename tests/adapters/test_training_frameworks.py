@@ -244,7 +244,7 @@ def test_trl_trains_two_steps_and_a_killed_step_runs_nothing_twice(
 
 
 def test_trl_before_asynchronous_objects_takes_the_reward(tmp_path: Path, wheel: Path) -> None:
-    made = environment(tmp_path, wheel, "trl<1.14")  # 1.15 needs Triton
+    made = environment(tmp_path, wheel, "trl<1.14", "requests")  # 1.15 needs Triton
     assert [len(step) for step in printed(made, tmp_path, TRL, str(tmp_path))["steps"]] == [8, 8]
 
 
