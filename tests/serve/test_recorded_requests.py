@@ -3,8 +3,8 @@
 - LangChain: bodies recorded from langchain-openai 1.7.3 and langchain-anthropic 1.7.7.
 - Open WebUI 0.10.2: typed after its source, `generate_chat_completion` and
   `convert_to_responses_payload` in `backend/open_webui/routers/openai.py`.
-- LiteLLM: only its messages and choices are known, from `Message` and `Choices` in
-  `litellm/types/utils.py` of commit 001c64f2. The request around them is a plain chat.
+- LiteLLM: a conversation that goes on with a message of LiteLLM 1.109.1, as it was sent, and with
+  the index that a streamed call has. `test_clients_of_others.py` has the package itself.
 """
 
 from __future__ import annotations
@@ -86,9 +86,11 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
                 {
                     "content": None,
                     "role": "assistant",
-                    "tool_calls": [{"function": CALL, "id": "call_7", "type": "function"}],
+                    "tool_calls": [
+                        {"index": 0, "function": CALL, "id": "call_7", "type": "function"}
+                    ],
                     "function_call": None,
-                    "provider_specific_fields": None,
+                    "provider_specific_fields": {"refusal": None},
                 },
                 {"role": "tool", "tool_call_id": "call_7", "name": "weather", "content": "42 mm"},
             ],

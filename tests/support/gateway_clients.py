@@ -1,6 +1,6 @@
 # mypy: ignore-errors
 # It runs in an environment of its own, whose packages mypy does not see here.
-"""A program that asks `grv serve` with the clients of others: Anthropic's, and LangChain.
+"""A program that asks `grv serve` with the clients of others: Anthropic's, LangChain, LiteLLM.
 
 It runs in an environment that has the clients, and not grv. `python gateway_clients.py KIND URL`
 prints what the clients have read, as JSON.
@@ -90,6 +90,58 @@ def langchain(url: str) -> dict[str, Any]:
     return found
 
 
+def litellm(url: str) -> dict[str, Any]:
+    """LiteLLM before it: chats, responses, messages; plain, streamed, tools, several answers."""
+    import asyncio
+
+    import litellm
+
+    common = {"model": "openai/grv/m", "api_base": f"{url}/v1", "api_key": "any"}
+    body = {"extra_body": {"grv": GRV}, "max_retries": 0}
+
+    def asked(text: str) -> list[Any]:
+        return [{"role": "user", "content": text}]
+
+    plain = litellm.completion(messages=asked("plain"), **common, **body)
+    chunks = list(litellm.completion(messages=asked("streamed"), stream=True, **common, **body))
+    tool = {"name": "weather", "description": "The weather.", "parameters": SCHEMA}
+    tools = {"tools": [{"type": "function", "function": tool}]}
+    conversation = asked("rain")
+    call = litellm.completion(messages=conversation, **tools, **common, **body).choices[0].message
+    (use,) = call.tool_calls
+    result = {"role": "tool", "tool_call_id": use.id, "content": "42 mm"}
+    conversation += [call, result]
+    final = litellm.completion(messages=conversation, **tools, **common, **body)
+    responses = litellm.responses(input="by responses", **common, **body)
+    ways = {"grv": {"check": {"kind": "text", "contains_any": ["42"]}}}
+    two = litellm.completion(messages=asked("two ways"), n=2, extra_body=ways, **common)
+    message = asyncio.run(
+        litellm.anthropic_messages(
+            model="anthropic/m",
+            api_base=url,
+            api_key="any",
+            max_tokens=50,
+            messages=asked("by messages"),  # its messages have no extra_body: the server's check
+        )
+    )
+    try:
+        never = {"extra_body": {"grv": NEVER}, "max_retries": 0}
+        litellm.completion(messages=asked("never"), **common, **never)
+        error = None
+    except litellm.BadRequestError as caught:
+        error = "no verified answer" in str(caught)
+    return {
+        "plain": [plain.choices[0].message.content, plain.usage.total_tokens > 0],
+        "streamed": "".join(chunk.choices[0].delta.content or "" for chunk in chunks),
+        "call": [use.function.name, json.loads(use.function.arguments)],
+        "final": final.choices[0].message.content,
+        "responses": responses.output[-1].content[0].text,
+        "two": len({choice.message.content for choice in two.choices}),
+        "message": message["content"][0]["text"],
+        "error": error,
+    }
+
+
 if __name__ == "__main__":
-    KINDS = {"anthropic": anthropic, "langchain": langchain}
+    KINDS = {"anthropic": anthropic, "langchain": langchain, "litellm": litellm}
     print(json.dumps(KINDS[sys.argv[1]](sys.argv[2])))

@@ -5,9 +5,9 @@
 
 The check comes from `data_source` and `ground_truth`: rows of `grv collect --format rlvr`, answers
 in mathematics, and tests of programs, as `grv problems verl` reads them. verl calls `compute_score`
-for many completions at once, and `compute_scores`, for its batch manager, with all of a step. Every
-completion gets its own verdict; nothing is chosen. verl has no missing score: a broken verdict
-counts 0 and is marked, so that it can be masked.
+for many completions at once; its manager `batch`, before version 0.9, calls `compute_scores` with
+all of a step. Every completion gets its own verdict; nothing is chosen. verl has no missing score:
+a broken verdict counts 0 and is marked, so that it can be masked.
 """
 
 from __future__ import annotations

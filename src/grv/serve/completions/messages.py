@@ -15,6 +15,9 @@ _ROLES = ("system", "developer", "user", "assistant", "tool")
 _FIELDS = ("role", "content", "name")
 # Further fields of a role, for tools.
 _OF_ROLE = {"assistant": ("tool_calls",), "tool": ("tool_call_id",)}
+# What clients add to an answer that they send back. It is no part of the conversation.
+_ADDED = {"assistant": ("annotations", "provider_specific_fields")}
+_ADDED_TO_CALLS = {"index", "provider_specific_fields"}
 _LONGEST_ID = 200
 _IMAGE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
 _MOST = 10_000  # messages, and parts of all messages together
@@ -40,6 +43,8 @@ def _message(given: Any, place: str) -> Message:
     if role not in _ROLES:
         there = ", ".join(_ROLES)
         raise wrong(f"{place}.role", f"must be one of {there}, not {shown(role)}")
+    for name in _ADDED.get(role, ()):
+        said.pop(name, None)
     for name in said:
         if name not in (*_FIELDS, *_OF_ROLE.get(role, ())):
             raise wrong(f"{place}.{name}", "is not supported")
@@ -88,7 +93,7 @@ def _calls(given: Any, place: str) -> list[Message]:
                 "type": "function",
                 "function": {"name": name, "arguments": arguments, **inner},
                 **more,
-            } if not (inner or more):
+            } if not (inner or more.keys() - _ADDED_TO_CALLS):
                 calls.append(call_of(id, name, arguments, f"{place}[{index}]"))
             case _:
                 form = (
