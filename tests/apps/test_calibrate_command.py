@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 from collections import Counter
@@ -296,6 +297,22 @@ def test_solutions_are_gold_and_verdicts_of_a_judge_are_not() -> None:
         )
     labels = {each.text: each.right for each in gold_candidates("judged.ledger")}
     assert labels == {"wrong 0.1": None, "right 0.1": True}
+
+
+def test_a_strange_record_of_calls_is_one_line_and_calls_nothing() -> None:
+    write_log(3)
+    call = {"problem": "p0", "text": "right 0.0", "number": 0, "voice": 0, "verdict": "sure"}
+    with FakeOpenai(Grader(0.0, 0.0)) as server:
+        check = {"kind": "judge", "model": "openai:fake", "url": server.url}
+        Path("check.json").write_text(json.dumps(check), encoding="utf-8")
+        Path("edited.json.calls").write_text(json.dumps(call) + "\n")
+        os.mkfifo("pipe.json.calls")
+        for name, says in (("edited", "no record of grv calibrate"), ("pipe", "not a file")):
+            how = ("--check", "check.json", "--allow-commands", "--out", f"{name}.json")
+            ran = here("calibrate", "log.jsonl", *how)
+            assert (ran.code, ran.err.count("\n")) == (2, 1)
+            assert says in ran.err
+        assert server.received == []
 
 
 def test_calls_that_were_paid_for_are_not_made_again() -> None:

@@ -326,3 +326,28 @@ def test_another_document_under_the_same_number_is_refused() -> None:
     ran = here("convert", Path(ONCE[0]).name, other, "--filter", "strict", "-o", "log.csv")
     assert ran.code == 2
     assert "another document than in" in ran.err
+
+
+# Records of other tools whose fields have other types.
+
+TRACE: dict[str, Any] = {"ok": True, "task": {"key": "t"}, "traces": [{"rewards": {}}]}
+PREDICTION: dict[str, Any] = {"instance_id": "i", "model_patch": "diff", "model_name_or_path": "m"}
+PLAIN: dict[str, Any] = {"problem": "p", "candidate": 1, "passed": True}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {**PREDICTION, "instance_id": {"a": 1}},
+        {**PREDICTION, "instance_id": [None]},
+        {**TRACE, "traces": [{"calls": -1, "nodes": 1e308}]},
+        {**TRACE, "traces": [{"calls": True, "nodes": -1}]},
+        {**PLAIN, "logprobs": [-1e308, -1e308, -1e308]},
+        {**PLAIN, "logprobs": [-(10**400)]},
+    ],
+)
+def test_a_record_with_fields_of_other_types_is_one_line(record: dict[str, Any]) -> None:
+    Path("strange.jsonl").write_text(json.dumps(record) + "\n")
+    ran = here("convert", "strange.jsonl", "-o", "log.csv")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "bug" not in ran.err

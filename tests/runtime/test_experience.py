@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import threading
 import warnings
@@ -19,7 +20,7 @@ from grv.backends.protocols import Draft, Problem, Score
 from grv.core.errors import UsageError
 from grv.learning.history import PastProblem
 from grv.learning.ledger_history import entries_past
-from grv.learning.online import fitted_prior
+from grv.learning.online import FitSchedule, fitted_prior
 from grv.learning.prior_file import from_text
 from grv.ledger.entries import Scored, Started, Told
 from grv.ledger.ledger import Ledger, MemoryLedger
@@ -29,6 +30,7 @@ from grv.policies.learned.policy import UnlikeHistoryWarning
 from grv.runtime.config import config_of
 from grv.runtime.experience import Experience
 from grv.runtime.ledger_writer import LedgerWriter
+from grv.runtime.record import SearchRecord
 from grv.runtime.solution import Solution
 from grv.runtime.solve import SolveOptions, solve, solve_many
 from grv.testing.fakes import Crash
@@ -76,6 +78,29 @@ async def test_the_first_six_problems_are_cold_and_then_history_decides() -> Non
     assert all(each.startswith("learned(prior='history', hash=") for each in policies[6:])
     assert [i for i in range(1, 24) if policies[i] != policies[i - 1]] == [6, 10, 15, 22]
     assert all(solution.verified for solution in found)
+
+
+@pytest.mark.parametrize("most", [3, 400])
+async def test_no_more_problems_are_kept_than_a_fit_takes(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(Experience, "schedule", FitSchedule(2, 4, most))
+    ledger, made = MemoryLedger(), Problems()
+    found = await job(made, made.problems(9), ledger)
+    config = config_of({"generator": made, "scorer": made, "verifier": made, "policy": "learning"})
+    about = {"generator": "made up", "score": "made up"}
+    before = past_problems()
+    experience = Experience.of(replace(config, about=about), LedgerWriter(ledger))
+    for each in found:
+        await experience.add(SearchRecord(None, each.search, ledger.read(each.search)))
+        assert await experience.prior() is not None
+    assert past_problems() - before == min(most, 9)
+
+
+def past_problems() -> int:
+    """How many are in memory."""
+    gc.collect()
+    return sum(isinstance(each, PastProblem) for each in gc.get_objects())
 
 
 @pytest.mark.slow

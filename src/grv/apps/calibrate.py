@@ -240,6 +240,8 @@ def _call_all(
     seed: int,
 ) -> _Verdicts:
     """Call the check on each candidate as often as is asked; what was called before counts."""
+    from ..files import check_same
+
     verdicts: dict[tuple[tuple[str, str, int], int], list[Verdict]] = {
         (candidate.place, voice): []
         for candidate in candidates
@@ -275,6 +277,7 @@ def _call_all(
                 verdict = judged.finding.verdict
                 verdicts[place, voice].append(verdict)
                 line = {"problem": place[0], "text": place[1], "number": place[2]}
+                check_same(file.fileno(), record)
                 file.write(json.dumps({**line, "voice": voice, "verdict": verdict.value}) + "\n")
                 file.flush()
                 done += 1
@@ -288,6 +291,8 @@ def _recorded(path: str) -> Iterator[tuple[tuple[tuple[str, str, int], int], Ver
 
     if not Path(path).exists():
         return
+    if not Path(path).is_file():
+        raise UsageError(f"{path}: not a file; name another --out")
     for _, line in json_lines(path):
         match line:
             case {
@@ -296,7 +301,7 @@ def _recorded(path: str) -> Iterator[tuple[tuple[tuple[str, str, int], int], Ver
                 "number": int(number),
                 "voice": int(voice),
                 "verdict": str(verdict),
-            }:
+            } if verdict in {each.value for each in Verdict}:
                 yield ((problem, text, number), voice), Verdict(verdict)
             case _:
                 raise UsageError(f"{path}: this is no record of grv calibrate; name another --out")

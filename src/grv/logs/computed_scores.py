@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..backends.protocols import LARGEST_SCORE
+from ..files import is_number
 from .lookup import look_up
 
 COMPUTED = ("logprob", "length", "votes")
@@ -36,7 +38,7 @@ def logprob_of(entry: Mapping[str, Any]) -> float | None:
         values = [each.get("logprob") for each in tokens if isinstance(each, Mapping)]
     if not isinstance(values, list) or not values:
         return None
-    if not all(isinstance(v, int | float) and math.isfinite(v) for v in values):
+    if not all(is_number(value) and abs(value) <= LARGEST_SCORE for value in values):
         return None
     return math.fsum(values) / len(values)
 

@@ -18,6 +18,7 @@ from ..core.errors import GrvError, LogError, UsageError
 from ..files import json_lines, shown
 from ..own_code import Code, raised
 from ..parquet import read_rows
+from ..text import is_name
 from .computed_scores import LOGPROBS
 from .harbor_jobs import JobReader
 from .inspect_logs import InspectReader, is_inspect_log
@@ -194,8 +195,12 @@ class EntryReader:
         """Samples have no numbers of their own: the next of its problem gets the next number."""
         counted = self._numbers if numbers is None else numbers
         for line, entry in samples:
-            number = counted[entry["problem"]]
-            counted[entry["problem"]] += 1
+            problem = entry["problem"]
+            if not is_name(problem):
+                yield line, entry, 0  # what reads the name refuses it
+                continue
+            number = counted[problem]
+            counted[problem] += 1
             yield line, entry, number
 
 

@@ -55,7 +55,7 @@ class TraceReader:
         if len(traces) > 1:
             raise ValueError(f"the rollout has {len(traces)} agents; grv reads those of one agent")
         trace = traces[0] if traces else {}
-        calls = trace.get("calls") or []
+        calls = _listed(trace.get("calls"))
         models = [call.get("model") for call in calls if isinstance(call, Mapping)]
         self._models |= dict.fromkeys(str(model) for model in models if model)
         rewards = trace.get("rewards")
@@ -87,6 +87,10 @@ class TraceReader:
         return scores[name] >= 1
 
 
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def _problem(task: Mapping[str, Any]) -> str:
     """The name of a task: its key, or else its hash, or what its row says."""
     data = task.get("data")
@@ -101,7 +105,7 @@ def _reply(trace: Mapping[str, Any]) -> str | None:
     """The agent's answer: the last message that the model made."""
     if isinstance(trace.get("root_reply"), str):
         return str(trace["root_reply"])
-    for node in reversed(trace.get("nodes") or []):
+    for node in reversed(_listed(trace.get("nodes"))):
         message = node.get("message") if isinstance(node, Mapping) else None
         if isinstance(message, Mapping) and message.get("role") == "assistant":
             content = message.get("content")

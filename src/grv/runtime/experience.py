@@ -188,8 +188,14 @@ class Experience:
                 entries = self._ledger.read(search)
             except LedgerError:
                 entries = ()  # damaged: nothing is learned from it
-            self._known[search] = self._past_of(search, entries)
+            self._keep(search, self._past_of(search, entries))
         return self._known[search]
+
+    def _keep(self, search: str, past: Past) -> None:
+        """Remember the newest problems, as many as a fit takes; the ledger has the others."""
+        self._known[search] = past
+        if len(self._known) > self.schedule.most:
+            del self._known[next(iter(self._known))]
 
     # What differs with several generators:
 
@@ -200,8 +206,7 @@ class Experience:
         return HistoryKind.of(about, joined=self._joined) == self._kind
 
     def _remember(self, record: SearchRecord) -> None:
-        past = search_past(record.search, record)
-        self._known[record.search] = past
+        self._keep(record.search, search_past(record.search, record))
 
     def _past_of(self, search: str, entries: Sequence[Entry]) -> Past:
         return entries_past(search, entries)

@@ -68,6 +68,7 @@ class LedgerShares:
             last, shares = self._fitted.get(errors, (0, None))
             if wanted.stop > last:
                 past = [self._candidates(id).get(errors, ()) for id in ended[wanted]]
+                self._known = {id: self._known[id] for id in ended[wanted]}
                 problems = [counts for counts in past if counts]
                 shares = RightShares.fitted(problems, errors) if problems else None
                 self._fitted[errors] = (wanted.stop, shares)
