@@ -12,7 +12,6 @@ from typing import Any
 PLAIN = {
     "same": "def f(x): return x",
     "not a number": "def f(x): return float('nan')",
-    "the same nan twice": "N = float('nan')\ndef f(x): return [N, N]",
     "infinity": "def f(x): return float('inf') if x else float('-inf')",
     "negative zero": "def f(x): return -0.0",
     "large": "def f(x): return 2 ** 70",
@@ -103,6 +102,7 @@ SPECIAL = {
     "list equal to everything": "class L(list):\n    def __eq__(s, o): return True\n"
     "def f(x): return L([9])",
     "zero that is true": "class B(int):\n    def __bool__(s): return True\ndef f(x): return B(0)",
+    "the same nan twice": "N = float('nan')\ndef f(x): return [N, N]",
     "type": "def f(x): return f",
     "a changed answer": "r = [1, 2]\ndef f(x):\n    if x == 3: r.append(3)\n    return r",
     "a late change": "import threading, time\ndef f(x):\n    r = [1, 2]\n"
