@@ -16,10 +16,11 @@ import pytest
 
 from grv.core.errors import LedgerError, LedgerFormatError
 from grv.ledger.entries import Intended, Started
-from grv.ledger.ledger import Caps, Ledger, OverBudget
+from grv.ledger.ledger import Append, Caps, Ledger, OverBudget
 from grv.ledger.opening import open_ledger
 from grv.ledger.postgres import PostgresLedger
 from grv.ledger.tables import SoFar
+from grv.ledger.view import SearchView
 from grv.testing.contracts_ledger import LIFE, LedgerContract
 from support.commands import here
 from support.postgres import PASSWORD, Server, pooler
@@ -119,6 +120,116 @@ def test_a_cap_holds_over_several_connections(ledger: PostgresLedger, address: s
                 one.append("s0", [Intended("generate", (1,), 0.1)], caps)
         assert ledger.possibly_paid() == other.possibly_paid() == 10
     assert ledger.check() == []
+
+
+def test_eight_spenders_spend_a_cap_to_the_last_cent_and_no_more(address: str) -> None:
+    """Each writes batches as fast as it can, and remembers what it has written itself."""
+    caps = Caps(account=60, total=60)
+
+    def spend(name: int) -> int:
+        with closing(PostgresLedger(address)) as ledger:
+            ledger.append_all([Append(f"s{name}.{own}", [Started("p", {})]) for own in range(3)])
+            accepted = 0
+            for number in range(100):
+                batch = [
+                    Append(f"s{name}.{own}", [Intended("generate", (number,), 1.0)], caps)
+                    for own in range(3)
+                ]
+                errors = ledger.append_all(batch)
+                accepted += errors.count(None)
+                if any(errors):
+                    assert all(error is None or isinstance(error, OverBudget) for error in errors)
+                    return accepted
+        raise AssertionError("the cap does not hold")
+
+    with ThreadPoolExecutor(8) as threads:
+        accepted = list(threads.map(spend, range(8)))
+    assert sum(accepted) == 60
+    with closing(PostgresLedger(address)) as ledger:
+        assert ledger.possibly_paid() == 60
+        assert ledger.check() == []
+
+
+def test_a_ledger_forgets_its_sums_when_another_process_writes(
+    ledger: PostgresLedger, address: str
+) -> None:
+    caps = Caps(account=10)
+    ledger.append("s", [Started("p", {}), Intended("generate", (0,), 4.0)], caps)
+    with closing(PostgresLedger(address)) as other:
+        other.append("s", [Intended("generate", (1,), 5.0)], caps)
+    with pytest.raises(OverBudget):
+        ledger.append("s", [Intended("generate", (2,), 2.0)], caps)
+    ledger.append("s", [Intended("generate", (2,), 1.0)], caps)
+    assert ledger.possibly_paid() == 10
+    assert len(ledger.read("s")) == 4
+    assert ledger.check() == []
+
+
+_RUN = """
+import os, sys
+import grv
+from grv.ledger import postgres
+address, calls, when, commit = sys.argv[1:]
+left, execute = int(commit), postgres._Postgres.execute
+
+def dying(self, statement, values=(), /):
+    global left
+    left -= statement == "COMMIT"
+    if left == 0 and statement == "COMMIT" and when == "before":
+        os._exit(9)
+    result = execute(self, statement, values)
+    if left == 0 and statement == "COMMIT":
+        os._exit(9)
+    return result
+
+postgres._Postgres.execute = dying
+
+def called(what):
+    with open(calls, "a") as file:
+        file.write(what + "\\n")
+
+def generate(problem):
+    called("generate")
+    return os.urandom(4).hex()
+
+def verify(problem, text):
+    called("verify")
+    return sum(line == "verify\\n" for line in open(calls)) >= 4
+
+solution = grv.solve_now(
+    "p", generator=generate, scorer=lambda problem, text: 0.0, verifier=verify, ledger=address,
+    costs=grv.Costs(1, 10), policy="verify-all", budget=500,
+)
+assert solution.verified
+print(solution.bill.total)
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_kill_around_a_commit_loses_nothing_and_pays_nothing_twice(
+    address: str, tmp_path: Path, when: str
+) -> None:
+    """The process dies before one of its commits, or after it, before it hears of it."""
+    calls = tmp_path / "calls"
+    deaths = (2, 4, 3)  # the commit of each process that is its last
+    for commit in (*deaths, 10_000):
+        command = [sys.executable, "-c", _RUN, address, str(calls), when, str(commit)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == (9 if commit in deaths else 0), done.stderr
+    made = calls.read_text().split()
+    with closing(PostgresLedger(address)) as ledger:
+        assert ledger.check() == []
+        (search,) = ledger.search_ids()
+        view = SearchView(ledger.read(search))
+        # A call is made after its reservation, so each call was paid for once, and no result twice.
+        paid = made.count("generate") + 10 * made.count("verify")
+        assert ledger.possibly_paid() >= paid
+        lost = len(made) - len(view.made) - len(view.found)
+        if when == "after":
+            assert lost == 0
+            assert float(done.stdout) == paid
+        else:
+            assert lost <= len(deaths)
 
 
 def test_entries_of_other_processes_are_heard(ledger: PostgresLedger, address: str) -> None:

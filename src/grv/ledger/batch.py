@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..core.errors import LedgerError
@@ -18,11 +18,12 @@ _FIRST = (-1, "")  # what the first entry of a search follows
 _MOST_KNOWN = 10_000  # searches that are remembered
 _LARGEST = 2**62  # numbers above it leave no room for more
 _COLUMNS = "(search, number, kind, at, body, seal)"
-_LAST = "SELECT number, seal FROM entries WHERE search = ? ORDER BY number DESC LIMIT 1"
-_INDEXED = (
-    "SELECT account, searches.paid, number, seal FROM searches LEFT JOIN entries ON search = id"
-    " WHERE id = ? ORDER BY number DESC LIMIT 1"
+_INDEXED = "SELECT id, account, searches.paid FROM searches WHERE id IN ({})"
+_LAST = (
+    "SELECT search, number, seal FROM entries JOIN (SELECT search AS ended, MAX(number) AS last"
+    " FROM entries WHERE search IN ({}) GROUP BY search) ends ON search = ended AND number = last"
 )
+_AT_ONCE = 128  # searches that are read with one statement
 _ACCOUNT = (
     "INSERT INTO accounts VALUES (?, ?, ?)"
     " ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, paid = excluded.paid"
@@ -68,7 +69,8 @@ class KnownIndex:
 class Batch:
     """The groups of one transaction. Ends, sums and the head are read and written once.
 
-    `finish` writes what was added. If it succeeds, `known` is right after the transaction.
+    `read` reads what is there of their searches, before `add`. `finish` writes what was added. If
+    it succeeds, `known` is right after the transaction.
     """
 
     def __init__(self, db: Database, seals: Seals, stored: Stored, known: KnownIndex) -> None:
@@ -79,6 +81,8 @@ class Batch:
         self._rows: list[Row] = []
         self._indexed: list[tuple[Row, Entry]] = []  # the rows that the index has
         self._texts: dict[str, str] = {}
+        self._indexes: dict[str, tuple[str, float]] = {}  # account and amount, as read
+        self._ends: dict[str, tuple[int, str]] = {}  # number and seal of the last entry, as read
         # those whose sums have changed
         self._paying: dict[str, _Search] = {}
         self._charged: dict[str, _Account] = {}
@@ -90,6 +94,17 @@ class Batch:
             return None
         search, number, *_, seal = self._rows[-1]
         return search, number, seal
+
+    def read(self, searches: Iterable[str]) -> None:
+        """Read the ends and sums of these searches, as far as they are not known."""
+        unread = [id for id in dict.fromkeys(searches) if id not in self.known.searches]
+        for start in range(0, len(unread), _AT_ONCE):
+            some = unread[start : start + _AT_ONCE]
+            places = ", ".join("?" * len(some))
+            for id, account, paid in self._db.execute(_INDEXED.format(places), some).fetchall():
+                self._indexes[id] = str(account), amount(paid)
+            for id, *end in self._db.execute(_LAST.format(places), some).fetchall():
+                self._ends[id] = link(end)
 
     def add(self, group: Append, times: Sequence[float] | None = None) -> Exception | None:
         """Add a group, unless its unit or a cap forbids it; `times` are those of its entries.
@@ -152,16 +167,14 @@ class Batch:
         heads = self._db.execute("SELECT count, head FROM ledger").fetchall()
         if len(heads) != 1:
             raise LedgerError(f"the ledger is broken: it has {len(heads)} heads instead of one")
-        return _link(heads[0])
+        return link(heads[0])
 
     def _search(self, group: Append) -> _Search:
         if group.search in self.known.searches:
             return self.known.searches[group.search]
-        row = self._db.execute(_INDEXED, (group.search,)).fetchone()
-        if row is not None:
-            end = _FIRST if row[2] is None else _link(row[2:])
-            return _Search(end, str(row[0]), amount(row[1]))
-        end = _link(self._db.execute(_LAST, (group.search,)).fetchone() or _FIRST)
+        end = self._ends.get(group.search, _FIRST)
+        if group.search in self._indexes:
+            return _Search(end, *self._indexes[group.search])
         started = (each for each in group.entries if isinstance(each, Started))
         account = next((each.account for each in started), "")
         return _Search(end, account, 0.0)
@@ -197,7 +210,7 @@ def _unit(account: _Account, entries: Sequence[Entry]) -> str:
     return unit
 
 
-def _link(row: Sequence[object]) -> tuple[int, str]:
+def link(row: Sequence[object]) -> tuple[int, str]:
     """A number and a seal to continue from; SQLite lets a column hold values of any type."""
     number, seal = row
     if not (isinstance(number, int) and number < _LARGEST and isinstance(seal, str)):

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import LedgerError, LedgerFormatError, UsageError
 from .address import settings_of
+from .batch import KnownIndex, link
 from .postgres_tables import (
     CREATE,
     CREATE_SCHEMA,
@@ -69,6 +70,7 @@ class PostgresLedger(TableLedger):
     ) -> None:
         super().__init__(shown(address), Seals(key_from_environment() if key is None else key))
         self._claimed: set[str] = set()
+        self._head: tuple[int, str] | None = None  # of the ledger, in the current transaction
         self._owner = ""  # of the tables, if it is a role that has other rights than ours
         self._failures = _failures()
         self._connection = _connect(address, self.path, named=named)
@@ -188,15 +190,32 @@ class PostgresLedger(TableLedger):
 
     @contextmanager
     def _transaction(self, db: Database) -> Iterator[None]:
-        db.execute("BEGIN")
         try:
-            db.execute("SELECT 1 FROM grv.ledger FOR UPDATE")  # other writers wait here
+            with self._pipeline(db):
+                db.execute("BEGIN")
+                locked = db.execute("SELECT count, head FROM grv.ledger FOR UPDATE")
+            heads = locked.fetchall()  # other writers wait there
+            self._head = link(heads[0]) if len(heads) == 1 else None
             yield
             db.execute("COMMIT")
         except BaseException:
             with suppress(Exception):  # the connection may be lost
                 db.execute("ROLLBACK")
             raise
+
+    @contextmanager
+    def _pipeline(self, db: Database) -> Iterator[None]:
+        with self._connection.pipeline():
+            yield
+
+    def _known_index(self, db: Database) -> KnownIndex:
+        """That of our last transaction, if nobody has written since: then the head is the same.
+
+        It is forgotten here: the transaction may fail.
+        """
+        known = self._known if self._head == self._known.head else KnownIndex(head=self._head)
+        self._known = KnownIndex()
+        return known
 
     @contextmanager
     def _snapshot(self, db: Database) -> Iterator[None]:

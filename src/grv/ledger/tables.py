@@ -14,7 +14,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -101,6 +101,10 @@ class TableLedger(ABC):
     def _transaction(self, db: Database) -> AbstractContextManager[None]:
         """A durable transaction, during which no other process writes."""
 
+    def _pipeline(self, db: Database) -> AbstractContextManager[None]:
+        """Inside it, statements may be sent before the earlier ones have their results."""
+        return nullcontext()
+
     @abstractmethod
     def _snapshot(self, db: Database) -> AbstractContextManager[None]:
         """One consistent state to read, whatever other processes write meanwhile."""
@@ -168,8 +172,10 @@ class TableLedger(ABC):
                 self._check_last(db)
                 groups = groups_of(db)
                 batch = Batch(db, self.seals, self._stored, self._known_index(db))
+                batch.read(group.search for group in groups)
                 errors = [batch.add(group) for group in groups]
-                batch.finish()
+                with self._pipeline(db):
+                    batch.finish()
             self._known = batch.known
             self._last = batch.last or self._last
             added = [group for group, error in zip(groups, errors, strict=True) if error is None]
@@ -279,6 +285,7 @@ class TableLedger(ABC):
         with self._using() as db, self._transaction(db):
             self._known = KnownIndex()
             batch = Batch(db, self.seals, self._stored, KnownIndex())
+            batch.read([search])
             if (error := batch.add(Append(search, group), times)) is not None:
                 raise error
             batch.finish()
