@@ -198,6 +198,8 @@ async def test_servers_have_lanes_of_their_own() -> None:
             await stubborn.make(refuse, None, Server())
     assert stubborn.lanes.of(Server()).limit.limit == 1
     assert stubborn.lanes.of(other).limit.limit > 1
+    (line,) = stubborn.lanes.summary()
+    assert line.endswith("held back by the server: it has answered no call")
     assert caller.lanes.of(Server()) is caller.lanes.of(Server())
 
 

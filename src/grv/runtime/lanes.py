@@ -89,6 +89,7 @@ class Lane:
         name: the server; empty if there is none.
         limit: how many calls may be in flight.
         made: the calls that began.
+        answered: the calls that ended with a result.
         busiest: the most calls that were in flight.
     """
 
@@ -103,6 +104,7 @@ class Lane:
         self.name = name
         self.limit = limit
         self.made = 0
+        self.answered = 0
         self.busiest = 0
         self._patience = patience
         self._clock = clock
@@ -145,6 +147,7 @@ class Lane:
         """End a call: with a result, with an error, or with neither if it was cancelled."""
         self._account()
         if outcome == "result":
+            self.answered += 1
             self.limit.succeed(ticket, self._clock())
         elif outcome is None or not outcome.limit:
             self.limit.end(ticket)
@@ -222,6 +225,8 @@ class Lane:
     @property
     def held_back_by(self) -> str:
         """What calls have waited for most of the time, in words."""
+        if not self.answered:
+            return "the server: it has answered no call"
         waited = sum(self._waits.values())
         if waited <= _ENOUGH * self._busy:
             return "nothing: there was not enough work"
