@@ -196,6 +196,10 @@ def test_a_table_fits_into_a_comment(tmp_path: Path) -> None:
     assert 50_000 < len(runner.summary) < 65_000
 
 
+BOT = {"user": {"type": "Bot"}, "author_association": "NONE"}
+STRANGER = {"user": {"type": "User"}, "author_association": "CONTRIBUTOR"}
+
+
 class FakeComments(http.server.BaseHTTPRequestHandler):
     """The part of GitHub's interface that the action uses."""
 
@@ -212,7 +216,7 @@ class FakeComments(http.server.BaseHTTPRequestHandler):
             first = 100 * (int(page[1]) - 1)
             said = self.comments[first : first + 100]
         if self.command == "POST":
-            self.comments.append({"id": 7, **given})
+            self.comments.append({"id": 7, **BOT, **given})
             said = self.comments[-1]
         elif self.command == "PATCH":
             (said,) = (each for each in self.comments if self.path.endswith(f"/{each['id']}"))
@@ -231,7 +235,7 @@ class FakeComments(http.server.BaseHTTPRequestHandler):
 
 def test_one_comment_has_the_newest_table(folder: Path) -> None:
     class Fake(FakeComments):
-        comments = [{"id": 30, "body": "a word of somebody else"}] * 100
+        comments = [{"id": 30, "body": "<!-- grv -->\nforged", **STRANGER}] * 100
         seen: list[tuple[str, str, str]] = []  # noqa: RUF012
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Fake) as server:
@@ -249,7 +253,7 @@ def test_one_comment_has_the_newest_table(folder: Path) -> None:
         assert hostile.run("Comment").code == 1
         server.shutdown()
 
-    assert {each["body"] for each in Fake.comments[:100]} == {"a word of somebody else"}
+    assert {each["body"] for each in Fake.comments[:100]} == {"<!-- grv -->\nforged"}
     assert [each["body"] for each in Fake.comments[100:]] == ["<!-- grv -->\nsecond"]
     comments = "/repos/some/repository/issues/12/comments"
     assert [(method, path) for method, path, _ in Fake.seen] == [
