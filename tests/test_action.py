@@ -186,6 +186,20 @@ def test_a_file_that_looks_like_an_option_is_a_file(folder: Path) -> None:
     assert "--dry-run: cannot be read: No such file" in runner.summary
 
 
+def test_a_table_fits_into_a_comment(tmp_path: Path) -> None:
+    stub = tmp_path / "grv"
+    stub.write_text("#!/bin/sh\nhead -c 60000 /dev/zero | tr '\\0' '<'\n")
+    stub.chmod(0o755)
+    runner = Runner(tmp_path, {"command": "doctor", "problems": "problems.jsonl"})
+    runner.env["PATH"] = f"{tmp_path}:{os.environ['PATH']}"
+    assert runner.run("Run").code == 0
+    assert 50_000 < len(runner.summary) < 65_000
+
+
+BOT = {"user": {"type": "Bot"}, "author_association": "NONE"}
+STRANGER = {"user": {"type": "User"}, "author_association": "CONTRIBUTOR"}
+
+
 class FakeComments(http.server.BaseHTTPRequestHandler):
     """The part of GitHub's interface that the action uses."""
 
@@ -196,9 +210,13 @@ class FakeComments(http.server.BaseHTTPRequestHandler):
         self.seen.append((self.command, self.path, self.headers["Authorization"]))
         size = int(self.headers.get("Content-Length") or 0)
         given: dict[str, Any] = json.loads(self.rfile.read(size)) if size else {}
+        page = re.search(r"&page=(\d+)$", self.path)
         said: Any = self.comments
+        if page is not None:
+            first = 100 * (int(page[1]) - 1)
+            said = self.comments[first : first + 100]
         if self.command == "POST":
-            self.comments.append({"id": 7, **given})
+            self.comments.append({"id": 7, **BOT, **given})
             said = self.comments[-1]
         elif self.command == "PATCH":
             (said,) = (each for each in self.comments if self.path.endswith(f"/{each['id']}"))
@@ -217,7 +235,7 @@ class FakeComments(http.server.BaseHTTPRequestHandler):
 
 def test_one_comment_has_the_newest_table(folder: Path) -> None:
     class Fake(FakeComments):
-        comments = [{"id": 3, "body": "a word of somebody else"}]  # noqa: RUF012
+        comments = [{"id": 30, "body": "<!-- grv -->\nforged", **STRANGER}] * 100
         seen: list[tuple[str, str, str]] = []  # noqa: RUF012
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Fake) as server:
@@ -235,15 +253,15 @@ def test_one_comment_has_the_newest_table(folder: Path) -> None:
         assert hostile.run("Comment").code == 1
         server.shutdown()
 
-    assert [each["body"] for each in Fake.comments] == [
-        "a word of somebody else",
-        "<!-- grv -->\nsecond",
-    ]
+    assert {each["body"] for each in Fake.comments[:100]} == {"<!-- grv -->\nforged"}
+    assert [each["body"] for each in Fake.comments[100:]] == ["<!-- grv -->\nsecond"]
     comments = "/repos/some/repository/issues/12/comments"
     assert [(method, path) for method, path, _ in Fake.seen] == [
-        ("GET", f"{comments}?per_page=100"),
+        ("GET", f"{comments}?per_page=100&page=1"),
+        ("GET", f"{comments}?per_page=100&page=2"),
         ("POST", comments),
-        ("GET", f"{comments}?per_page=100"),
+        ("GET", f"{comments}?per_page=100&page=1"),
+        ("GET", f"{comments}?per_page=100&page=2"),
         ("PATCH", "/repos/some/repository/issues/comments/7"),
     ]
     assert {key for _, _, key in Fake.seen} == {"Bearer secret-token"}

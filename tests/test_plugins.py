@@ -24,6 +24,7 @@ from grv.serve.completions.checks import named_or_own
 from grv.serve.errors import ApiError
 from support.commands import here, records, refuses
 from support.environments import ROOT, Environment, build_wheel
+from support.guides import blocks
 
 TEMPLATE = ROOT / "examples" / "plugin"
 Install = Callable[..., Path]
@@ -304,13 +305,15 @@ def test_the_template_is_installed_and_used(tmp_path: Path) -> None:
 
     assert "--grv-job=FILE" in environment.run("python", "-m", "pytest", "--help", cwd=tmp_path).out
 
-    check = {"kind": "multiple", "of": 7, "near": 10}
-    file = problems(tmp_path, check)
-    words = ["solve", str(file), "--generator", "counting:5", "--score", "closeness"]
-    words += ["--policy", "one-by-one(batch=4)", "--budget", "500", "--out", "answers.jsonl"]
-    ran = environment.run("grv", *words, cwd=tmp_path)
+    (shown,) = blocks("../howto/write-a-plugin.md", "json")
+    (tmp_path / "sevens.jsonl").write_text(shown)
+    *_, solve = blocks("../howto/write-a-plugin.md", "sh")
+    refused = solve.replace("one-by-one", "one-by-one(batch=4)").replace(
+        "--allow-check multiple", ""
+    )
+    ran = environment.run(*refused.split(), cwd=tmp_path)
     assert (ran.code, ran.out) == (2, ""), ran
-    ran = environment.run("grv", *words, "--allow-check", "multiple", cwd=tmp_path)
+    ran = environment.run(*solve.split(), cwd=tmp_path)
     assert ran.code == 0, ran
     assert records(tmp_path / "answers.jsonl")[0]["answer"] == "7"
 

@@ -189,6 +189,12 @@ def test_a_wrong_option_is_an_error_of_one_line(given: dict[str, Any], said: str
     assert "\n" not in str(raised.value)
 
 
+def test_a_framework_without_asyncio_is_told_so() -> None:
+    for begun in (search(None, [], MATH).run(), finding_on(MATH, "3")):
+        with pytest.raises(UsageError, match="asyncio, not on trio"):
+            begun.send(None)  # no loop runs
+
+
 def test_a_missing_framework_says_what_to_install() -> None:
     with pytest.raises(UsageError, match="needs nosuch: pip install nosuch-slim"):
         framework("nosuch", "nosuch-slim", "grv.adapters.nosuch")

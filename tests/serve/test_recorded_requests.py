@@ -3,7 +3,7 @@
 - LangChain: bodies recorded from langchain-openai 1.7.3 and langchain-anthropic 1.7.7.
 - Open WebUI 0.10.2: typed after its source, `generate_chat_completion` and
   `convert_to_responses_payload` in `backend/open_webui/routers/openai.py`.
-- LiteLLM: a conversation that goes on with a message of LiteLLM 1.109.1, as it was sent, and with
+- LiteLLM: a conversation that goes on with a message of LiteLLM 1.106.2, as it was sent, and with
   the index that a streamed call has. `test_clients_of_others.py` has the package itself.
 """
 

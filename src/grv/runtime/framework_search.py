@@ -7,6 +7,7 @@ texts again, and pays for nothing twice.
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import functools
 import importlib
@@ -140,6 +141,7 @@ class FrameworkSearch:
 
     async def run(self) -> FrameworkResult:
         """Search. An error of the framework is raised as it is, and what was paid is recorded."""
+        _check_loop()
         with self._opened() as ledger:
             return self._found(await solve(self.problem, **self._arguments(ledger)), ledger)
 
@@ -244,8 +246,19 @@ def _checks() -> CheckVerifier:
     return verifier
 
 
+def _check_loop() -> None:
+    """A UsageError if the framework runs on another library than asyncio."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise UsageError(
+            "grv runs on asyncio, not on trio: change the framework's setting"
+        ) from None
+
+
 async def finding_on(check: Mapping[str, Any], text: str, prompt: str = "") -> Finding:
     """The finding of a check on one text; broken if its verifier fails."""
+    _check_loop()
     problem = Problem("text", prompt, check)
     try:
         return await _checks().verify(problem, Draft(text))
