@@ -160,6 +160,21 @@ def test_codecontests_has_all_tests(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "reads or writes a file" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"time_limit": {"seconds": 10**400, "nanos": 0}},
+        {"time_limit": {"seconds": 10**400}},
+        {"time_limit": 10**400},
+        {"memory_limit_bytes": 10**400},
+    ],
+)
+def test_a_limit_that_is_no_number_is_left_out(tmp_path: Path, limits: dict[str, Any]) -> None:
+    file = lines(tmp_path / "test.jsonl", {**CONTEST, **limits})
+    problem, _ = made(tmp_path, "codecontests", file)["76_B. Mice"]
+    assert len(problem.check["limits"]) == 1
+
+
 def database(folder: Path, name: str = "school") -> Path:
     path = folder / name / f"{name}.sqlite"
     path.parent.mkdir(parents=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from grv.core.values import Costs
-from grv.learning.history import PastProblem
+from grv.learning.history import PastProblem, Payments
 from grv.learning.online import fitted_prior
 from grv.logs.log import LoggedProblem
 from grv.policies import Learned, VerifyAll
@@ -89,6 +90,19 @@ def test_the_guards_hold_with_a_prior_of_hostile_problems_only(kind: str) -> Non
     for problem in ordinary(10, seed=4):
         theirs = replay(VerifyAll(), problem, COSTS).bill.total
         assert replay(Learned(prior), problem, COSTS).bill.total <= FACTOR * theirs
+
+
+@pytest.mark.parametrize("paid", [1.7e308, 5e-324, math.inf, 0.0])
+@pytest.mark.parametrize("count", [5, 0])
+def test_payments_that_cannot_be_do_not_end_what_is_learned(paid: float, count: int) -> None:
+    history = [searched(problem) for problem in ordinary(8, seed=2)]
+    payments = Payments(count, paid, count, paid, count, paid)
+    edited = [replace(problem, payments=payments) for problem in history]
+
+    prior = fitted_prior(edited, "score")
+
+    assert prior is not None
+    assert prior.prices == ()
 
 
 def test_if_only_a_stranger_passed_there_is_no_prior() -> None:

@@ -15,6 +15,10 @@ from ..logs.log import Log, LoggedProblem
 from ..logs.readers import REQUIRED, read_log
 from ..logs.tables import ColumnTable, read_table
 
+# amounts between these are money; others come from a ledger or a log that was edited
+_LEAST = 1e-100
+_MOST = 1e100
+
 
 @dataclass(frozen=True)
 class Payments:
@@ -48,14 +52,12 @@ class Payments:
 
     @property
     def prices(self) -> tuple[float, ...]:
-        """The mean prices, as `Prior.prices`."""
-        if not (self.generating > 0 and self.failing > 0):
+        """The mean prices, as `Prior.prices`; none if the sums cannot be amounts of money."""
+        sums = (self.generating, self.verifying, self.failing)
+        counts = (self.generated, self.verified, self.failed)
+        if not all(_LEAST < paid < _MOST for paid in sums) or not all(counts):
             return ()
-        return (
-            self.generating / self.generated,
-            self.verifying / self.verified,
-            self.failing / self.failed,
-        )
+        return tuple(paid / count for paid, count in zip(sums, counts, strict=True))
 
 
 def mean_prices(problems: Sequence[PastProblem]) -> tuple[float, ...]:

@@ -138,14 +138,19 @@ def test_logs_are_folded_and_attempts_have_their_cost_and_time(
 
 def test_a_hostile_diff_does_not_stop_the_page(browser: Browser, shown: Dashboard) -> None:
     visit = opened(browser, shown)
-    seconds = visit.page.evaluate(
+    seconds, files, after = visit.page.evaluate(
         """async () => {
-            const { parts } = await import("/assets/diff.js");
+            const { diff, parts } = await import("/assets/diff.js");
             const begun = performance.now();
             parts("diff --git a/x b/x\\n" + "a\\n".repeat(200000) + "--- \\n+++ \\n".repeat(60000));
-            return (performance.now() - begun) / 1000;
+            const many = diff("diff --git a/x b/x\\n@@ -1 +1 @@\\n".repeat(31000), "many");
+            const count = () => many.querySelectorAll("details").length;
+            const files = count();
+            many.querySelector("button").click();
+            return [(performance.now() - begun) / 1000, files, count()];
         }"""
     )
+    assert (files, after) == (300, 600)
     assert seconds < 20  # it took minutes
     visit.close()
 

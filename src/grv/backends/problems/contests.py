@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import LogError, UsageError
-from ...files import parse_json, read_bytes, shown
+from ...files import is_number, parse_json, read_bytes, shown
 from ..protocols import Problem
 from . import unit_tests
 from .prompts import filled
@@ -268,18 +268,22 @@ def _checker(record: Record) -> dict[str, str] | None:
 
 def _contest_seconds(record: Record, notes: list[str]) -> float | None:
     match record.data.get("time_limit"):
-        case {"seconds": int(seconds), "nanos": int(nanos)}:
+        case {"seconds": int(seconds), "nanos": int(nanos)} if is_number(seconds) and is_number(
+            nanos
+        ):
             return seconds + nanos / 1e9
-        case {"seconds": int(seconds)}:
+        case {"seconds": int(seconds)} if is_number(seconds):
             return float(seconds)
-        case int(milliseconds) | float(milliseconds) if milliseconds >= 100:
+        case int(milliseconds) | float(milliseconds) if (
+            is_number(milliseconds) and milliseconds >= 100
+        ):
             return milliseconds / 1e3  # CodeContests+ counts milliseconds
     return _quantity(record, "time_limit", _SECONDS, notes)
 
 
 def _contest_megabytes(record: Record, notes: list[str]) -> float | None:
     match record.data.get("memory_limit_bytes"):
-        case int(size) if size > 0:
+        case int(size) if is_number(size) and size > 0:
             return size / 2**20
     return _quantity(record, "memory_limit", _MEGABYTES, notes)
 

@@ -5,6 +5,7 @@ import { counted, make, number, setting } from "./common.js";
 const OPEN_LINES = 120; // a file with more lines is folded at first
 const OPEN_FILES = 6; // of a diff with more files, all are folded at first
 const SHOWN_LINES = 600; // of a file, at first
+const SHOWN_PARTS = 300; // of a text, at first: files, and what is between them
 const LOG_LINES = 8; // a text with more lines is folded
 const LOG_CHARACTERS = 600;
 const HUNK = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
@@ -99,12 +100,22 @@ function fileBody(file) {
 export function diff(text, name) {
   const found = parts(text);
   const files = found.filter((part) => typeof part !== "string").length;
-  const total = make("p", { class: "caption" }, `${counted(files, "file")} changed`);
-  return make("div", { class: "diffs" }, total, found.map((part, at) => {
+  const one = (part, at) => {
     if (typeof part === "string") return make("pre", { class: setting(part), tabindex: 0 }, part.trim());
     const summary = make("summary", {}, make("span", { class: "path" }, part.path), " ", make("span", { class: "gained" }, `+${number(part.added)}`), " ", make("span", { class: "removed" }, `−${number(part.removed)}`));
     return folding(`${name} ${at} ${part.path}`, files <= OPEN_FILES && part.lines.length <= OPEN_LINES, summary, () => fileBody(part));
-  }));
+  };
+  const shown = make("div", { class: "diffs" }, make("p", { class: "caption" }, `${counted(files, "file")} changed`));
+  const paint = (from) => {
+    for (let at = from; at < Math.min(from + SHOWN_PARTS, found.length); at += 1) shown.append(one(found[at], at));
+    const rest = found.length - from - SHOWN_PARTS;
+    if (rest <= 0) return;
+    const more = make("button", { type: "button" }, `Show ${number(Math.min(rest, SHOWN_PARTS))} more of ${counted(rest, "part")}`);
+    more.addEventListener("click", () => { more.remove(); paint(from + SHOWN_PARTS); });
+    shown.append(more);
+  };
+  paint(0);
+  return shown;
 }
 
 /** A text as it is; if it is long, its length and its last line, and the text on request. */
