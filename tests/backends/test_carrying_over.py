@@ -365,6 +365,9 @@ EVALUATING = [
     ('a module', '',
      "def check(c):\n    open('own.py', 'w').write(c(1))\n    import own\n    assert own.y == 4",
      "def f(x): return 'y = 2 + 2'"),
+    ('a name of a program', '',
+     "import importlib\ndef check(c):\n    assert importlib.import_module(c(1)).sqrt(16) == 4",
+     "def f(x): return 'unittest.__main__'"),
     ('in a thread', '',
      "import threading\ndef check(c):\n    n = []\n    t = threading.Thread(target=lambda: n.append(eval(c(1))))\n"
      "    t.start()\n    t.join()\n    assert n == [4]",

@@ -375,6 +375,8 @@ def test_only_files_are_named(folder: Path) -> None:
     argv = ["check.py", "{}", "folder", "--x=check.py", "missing", "--", "a=b=c", "/dev/null"]
     assert named_files(argv) == ["check.py"]
     assert named_files(["no-such-program"]) == []
+    Path("folder/__main__.py").touch()
+    assert named_files([sys.executable, "folder"]) == [sys.executable, "folder/__main__.py"]
 
 
 # The commands

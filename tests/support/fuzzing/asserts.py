@@ -257,6 +257,7 @@ class Case:
     program: str
     test: str
     entry_point: str = "f"
+    prompt: str = ""
 
 
 def cases(seed: int, n: int) -> Iterator[Case]:

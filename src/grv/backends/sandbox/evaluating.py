@@ -166,9 +166,11 @@ class EvaluationGuard:
             return True
         return os.path.isabs(path) and not str(path).startswith(self._folder)
 
-    def _audit(self, event: str, _: tuple[Any, ...]) -> None:
+    def _audit(self, event: str, args: tuple[Any, ...]) -> None:
         if not self._is_active:
             return
+        if event == "exec" and getattr(args[0], "co_filename", "").endswith("/__main__.py"):
+            self._refuse("it runs the program of a package after an answer")
         if event == "pickle.find_class":
             self._refuse("it unpickles objects after an answer")
         if event == "marshal.loads" and not _is_importing():

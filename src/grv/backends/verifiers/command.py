@@ -150,12 +150,13 @@ class CommandCheck(TextCheck):
 def named_files(argv: Sequence[str]) -> list[str]:
     """The files that a command names: its program, and each argument that is the path of a file.
 
-    An argument may also be an option with a value (`--tests=FILE`), or a module of the current
-    directory (`-m NAME`). What a line for a shell names is not looked for: it may write there.
+    An argument may also be an option with a value (`--tests=FILE`), a folder with a program of
+    Python, or a module of the current directory (`-m NAME`). What a line for a shell names is not
+    looked for: it may write there.
     """
     found = [shutil.which(argv[0]) or argv[0]]
     for before, part in pairwise(argv):
-        found += [part, part.partition("=")[2]]
+        found += [part, part.partition("=")[2], f"{part}/__main__.py"]
         if before == "-m":
             module = part.replace(".", "/")
             found += [f"{module}.py", f"{module}/__main__.py"]
