@@ -1,6 +1,6 @@
 """What a cluster costs and how far it goes: Ray beside local workers, and the capacity model.
 
-    python bench/cluster.py [--quick] [--ledger=postgresql://...] [--model]
+    python bench/cluster.py [--quick] [--model]
 
 * `actors`: verifications a second on 1, 2 and 4 nodes of one CPU each, beside as many local
   workers, in turns; the difference is the overhead per verification.
@@ -8,8 +8,6 @@
   verification; and the part of it that computes keys and refutations.
 * `memory`: resident memory of this process, of the head's GCS and raylet, before and after 100,000
   candidates of 2,000 characters, 10,000 of them in flight at once.
-* `ledger`, with `--ledger`: candidates a second that one process and two processes record in a
-  PostgreSQL database, with backends that answer at once.
 * `model`, with `--model` only: the capacity model beside real runs. The programs sleep, so that
   a cluster of many more workers than this machine has processors fits on it.
 * `simulated`, with `--model` only: a tenth of 10^9 candidates a day in virtual time, with what the
@@ -26,27 +24,20 @@ import json
 import math
 import os
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Any
 
-import anyio
-import psycopg
-
 from grv.backends.cluster.engine import RayEngine
 from grv.backends.protocols import Draft, Problem
 from grv.backends.verifiers.pool import CheckVerifier
 from grv.core.values import Verdict
-from grv.ledger.opening import open_ledger
-from grv.policies import Adaptive
-from live import instant, run
 from sandbox import FUNCTION, PROGRAM
 
 HERE = Path(__file__).parent
@@ -190,44 +181,6 @@ def memory(cluster: RayCluster, number: int, chunk: int) -> Any:
         **{"candidates": number, "in_flight": chunk, "per_second": round(number / took)},
         **{"before_mb": before, "after_mb": after},
     }
-
-
-_DRIVER = (
-    "import sys; sys.path.insert(0, sys.argv[1]); import cluster; cluster.record(*sys.argv[2:])"
-)
-
-
-def record(address: str, number: str, name: str) -> None:
-    """One process that records: candidates, seconds and processor seconds, as JSON."""
-    options = instant(Adaptive(), 150) | {"about": {"driver": name}}
-    with closing(open_ledger(address)) as ledger:
-        started = time.perf_counter()
-        cpu = time.process_time()
-        made = anyio.run(run, options, int(number), ledger)
-        print(json.dumps([made, time.perf_counter() - started, time.process_time() - cpu]))
-
-
-def ledger(address: str, number: int) -> Any:
-    """Candidates a second that processes record at once, each 11 verdicts per 40 candidates."""
-    figures = []
-    for size in (1, 2):
-        call = [sys.executable, "-c", _DRIVER, str(HERE), address, str(number)]
-        started = [
-            subprocess.Popen([*call, f"{size}-{each}"], stdout=subprocess.PIPE, text=True)
-            for each in range(size)
-        ]
-        ends = [json.loads(each.communicate()[0]) for each in started]
-        figures.append(
-            {
-                "drivers": size,
-                "candidates_per_second": round(sum(made / took for made, took, _ in ends)),
-                "driver_ms": round(1000 * statistics.mean(cpu / n for n, _, cpu in ends), 3),
-            }
-        )
-    with psycopg.connect(address) as db:
-        row = db.execute("SELECT pg_database_size(current_database())").fetchone()
-        assert row is not None
-    return {"processes": figures, "bytes_per_candidate": round(int(row[0]) / (3 * 40 * number))}
 
 
 @dataclass(frozen=True)
@@ -414,7 +367,6 @@ def simulated(scale: float) -> Any:
 
 def main() -> None:
     quick = "--quick" in sys.argv
-    addresses = [word.partition("=")[2] for word in sys.argv if word.startswith("--ledger=")]
     figures: dict[str, Any] = {"processors": len(os.sched_getaffinity(0))}
     with running(1) as cluster:
         if "--model" in sys.argv:
@@ -425,8 +377,6 @@ def main() -> None:
             figures["actors"] = actors(cluster, sizes, turns, number)
             figures["driver"] = driver(cluster, 60 if quick else 5000)
             figures["memory"] = memory(cluster, *((200, 100) if quick else (100_000, 10_000)))
-    for address in addresses:
-        figures["ledger"] = ledger(address, 5 if quick else 200)
     print(json.dumps(figures, indent=1))
 
 

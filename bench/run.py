@@ -179,7 +179,8 @@ def main() -> None:
         record |= {"growth": growth, "live": live, "serve": serve, "decisions": decisions}
         record |= {"policies": policies, "star": star}
         record |= {"refuting": refuting} if refuting is not None else {}
-        (HERE / "recorded.json").write_text(json.dumps(record, indent=1) + "\n")
+        kept = json.loads((HERE / "recorded.json").read_text())  # of benches that run on their own
+        (HERE / "recorded.json").write_text(json.dumps(kept | record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -31,6 +31,7 @@ from grv.policies.portfolio import (
     BySpending,
     Chooser,
     JointPrior,
+    Member,
     Portfolio,
     ProblemType,
     equal_shares,
@@ -40,6 +41,7 @@ from grv.policies.portfolio import (
 from grv.policies.portfolio.index import index_to_generate
 from grv.policies.portfolio.joint import GeneratorEvidence, Outlook
 from grv.policies.portfolio.shares import constants
+from grv.policies.portfolio.standing import Standing
 from support.joint_priors import KnownType, known
 
 
@@ -511,6 +513,32 @@ class TestLearned:
         prior = JointPrior((ProblemType(1.0, {"a": (1e-6, 1.0)}),), levels)
         outlook = prior.outlook({"a": GeneratorEvidence([10_000], [10_000])})["a"]
         assert outlook.chances[0] == pytest.approx(0.5)
+
+    def test_what_is_counted_step_by_step_is_what_all_candidates_show(self) -> None:
+        """Keys fail in other searches, and candidates are verified out of turn."""
+        chance = random.Random(12)
+        compared = []
+
+        class Comparing(ByExpectedPasses):
+            def choose(self, members: Sequence[Member]) -> Member:
+                for member in members:
+                    anew = replace(member, steered=None)
+                    kept = Standing.of(member, self.prior)
+                    assert replace(kept, member=anew) == Standing.of(anew, self.prior)
+                    compared.append(len(kept.open))
+                return super().choose(members)
+
+        types = (KnownType(1.0, {"a": (0.1, 0.6), "b": (0.2, 0.5)}),)
+        prior = known(types, {"a": (0.5,), "b": (0.5,)})
+        for _ in range(5):
+            streams = {}
+            for name in "ab":
+                labels = [False] * 30
+                scores = [chance.random() for _ in labels]
+                streams[name] = Stream(labels, scores, [f"k{chance.randrange(25)}" for _ in labels])
+            costs = {"a": Costs(1, 10), "b": Costs(4, 10)}
+            run(streams, costs, Comparing(prior, equal_shares("ab"), 3.0))
+        assert max(compared) > 3
 
     def test_the_factor_of_the_guard_is_at_least_one(self) -> None:
         with pytest.raises(UsageError, match="at least 1"):

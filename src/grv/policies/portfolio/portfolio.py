@@ -54,9 +54,12 @@ class Steered:
 
     Attributes:
         step: the next step.
+        memory: what the chooser remembers of this search from step to step. It follows from the
+            pool, so a resumed search has the same.
     """
 
     step: Step = Generate(1)
+    memory: object = None
 
     def plan(self, pool: Pool, costs: Costs) -> Iterator[Step]:
         """Yield the step that was set last."""
