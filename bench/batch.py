@@ -1,6 +1,6 @@
 """One budget for many problems: the share of solvable problems that each schedule solves.
 
-    python bench/batch.py [--data FOLDER] [--orders N] [--problems N] [--json]
+    python bench/batch.py [--data FOLDER] [--orders N] [--problems N] [--seed N] [--json]
     python bench/batch.py --speed
 
 The logs are two of the folder, and populations in which a third of the problems is impossible (all
@@ -53,13 +53,14 @@ CORRELATIONS = (0.3, 0.5, 0.7, 0.9)
 OPEN = 100_000
 
 
-def logs(folder: Path | None, problems: int) -> Iterator[tuple[str, Log]]:
+def logs(folder: Path | None, problems: int, seed: int = 0) -> Iterator[tuple[str, Log]]:
     for name, score in LOGS if folder is not None else ():
         assert folder is not None
         yield f"{name.partition('.')[0]} {score}", Log.load(folder / name, score=score)
     for name in POPULATIONS:
-        solvable = population(name, problems=2 * problems // 3, candidates=256).problems
-        others = population(name, problems=problems // 3, candidates=256, seed=1).problems
+        drawn = population(name, problems=2 * problems // 3, candidates=256, seed=seed)
+        solvable = drawn.problems
+        others = population(name, problems=problems // 3, candidates=256, seed=seed + 1).problems
         impossible = [
             dataclasses.replace(p, id=f"impossible {p.id}", passed=np.zeros(len(p), np.bool_))
             for p in others
@@ -210,6 +211,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--orders", type=int, default=10)
     parser.add_argument("--problems", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=0, help="of the populations")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--speed", action="store_true")
     given = parser.parse_args()
@@ -217,7 +219,7 @@ def main() -> None:
         speed()
         return
     results = []
-    for name, log in logs(given.data, given.problems):
+    for name, log in logs(given.data, given.problems, given.seed):
         results.append(measured(name, log, given.orders))
         if not given.json:
             shown(results[-1])
