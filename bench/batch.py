@@ -31,10 +31,12 @@ from typing import Any
 import numpy as np
 
 import grv
+from grv.comparing import learn
 from grv.comparing.arrivals import arrival
 from grv.comparing.learning_batch import LearningBatch
+from grv.learning import History, past
 from grv.logs.log import Log
-from grv.policies import DEFAULT, Balanced, Learning
+from grv.policies import DEFAULT, Balanced, Learned, Learning
 from grv.replay.batch import Course, CourseSteps, course_of, run_batch, sorted_steps
 from grv.replay.orders import Orders
 from grv.schedules import SCHEDULES, parse, prediction_weight
@@ -51,6 +53,7 @@ LOGS = (
 POPULATIONS = ("coding", "math", "easy")
 CORRELATIONS = (0.3, 0.5, 0.7, 0.9)
 OPEN = 100_000
+HISTORY = 77  # the seed of the problems that a prior was fitted to
 
 
 def logs(folder: Path | None, problems: int, seed: int = 0) -> Iterator[tuple[str, Log]]:
@@ -97,6 +100,21 @@ def rows(log: Log, orders: int) -> Iterator[dict[str, Any]]:
         for row in better.batches:
             if row.schedule.startswith("cheapest-predicted"):
                 yield {**row.to_json(), "schedule": f"predicted {correlation:g}"}
+
+
+def with_history(name: str, log: Log, orders: int) -> Iterator[dict[str, Any]]:
+    """The rows of a prior that was fitted to other problems of the same population."""
+    _, _, kind = name.rpartition("population ")
+    if kind not in POPULATIONS:
+        return
+    other = population(kind, problems=60, candidates=256, seed=HISTORY)
+    prior = learn(History.of(past(other), other.score, ["another draw"]))
+    budgets = ",".join(f"{100 * share:g}%" for share in SHARES)
+    how: dict[str, Any] = {"orders": orders, "total_budget": budgets, "jobs": 1}
+    found = grv.compare({"history": Learned(prior)}, log, COSTS, schedule="least-spent", **how)
+    for row in found.batches:
+        if row.schedule == "least-spent":
+            yield row.to_json()
 
 
 def decided(log: Log, orders: int, budget: float) -> dict[str, float]:
@@ -147,7 +165,7 @@ def in_blocks(courses: list[list[Course]], budgets: list[float], first: float) -
 
 def measured(name: str, log: Log, orders: int) -> dict[str, Any]:
     print(f"{name} ...", file=sys.stderr)
-    found = list(rows(log, orders))
+    found = [*rows(log, orders), *with_history(name, log, orders)]
     whole = found[0]["budget"] / found[0]["share"]
     default = courses_of(log, DEFAULT, orders)
     balanced = courses_of(log, Balanced(), orders)
