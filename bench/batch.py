@@ -1,6 +1,6 @@
 """One budget for many problems: the share of solvable problems that each schedule solves.
 
-    python bench/batch.py [--data FOLDER] [--orders N] [--problems N] [--json]
+    python bench/batch.py [--data FOLDER] [--orders N] [--problems N] [--seed N] [--json]
     python bench/batch.py --speed
 
 The logs are two of the folder, and populations in which a third of the problems is impossible (all
@@ -31,10 +31,12 @@ from typing import Any
 import numpy as np
 
 import grv
+from grv.comparing import learn
 from grv.comparing.arrivals import arrival
 from grv.comparing.learning_batch import LearningBatch
+from grv.learning import History, past
 from grv.logs.log import Log
-from grv.policies import DEFAULT, Balanced, Learning
+from grv.policies import DEFAULT, Balanced, Learned, Learning
 from grv.replay.batch import Course, CourseSteps, course_of, run_batch, sorted_steps
 from grv.replay.orders import Orders
 from grv.schedules import SCHEDULES, parse, prediction_weight
@@ -51,15 +53,17 @@ LOGS = (
 POPULATIONS = ("coding", "math", "easy")
 CORRELATIONS = (0.3, 0.5, 0.7, 0.9)
 OPEN = 100_000
+HISTORY = 77  # the seed of the problems that a prior was fitted to
 
 
-def logs(folder: Path | None, problems: int) -> Iterator[tuple[str, Log]]:
+def logs(folder: Path | None, problems: int, seed: int = 0) -> Iterator[tuple[str, Log]]:
     for name, score in LOGS if folder is not None else ():
         assert folder is not None
         yield f"{name.partition('.')[0]} {score}", Log.load(folder / name, score=score)
     for name in POPULATIONS:
-        solvable = population(name, problems=2 * problems // 3, candidates=256).problems
-        others = population(name, problems=problems // 3, candidates=256, seed=1).problems
+        drawn = population(name, problems=2 * problems // 3, candidates=256, seed=seed)
+        solvable = drawn.problems
+        others = population(name, problems=problems // 3, candidates=256, seed=seed + 1).problems
         impossible = [
             dataclasses.replace(p, id=f"impossible {p.id}", passed=np.zeros(len(p), np.bool_))
             for p in others
@@ -96,6 +100,21 @@ def rows(log: Log, orders: int) -> Iterator[dict[str, Any]]:
         for row in better.batches:
             if row.schedule.startswith("cheapest-predicted"):
                 yield {**row.to_json(), "schedule": f"predicted {correlation:g}"}
+
+
+def with_history(name: str, log: Log, orders: int) -> Iterator[dict[str, Any]]:
+    """The rows of a prior that was fitted to other problems of the same population."""
+    _, _, kind = name.rpartition("population ")
+    if kind not in POPULATIONS:
+        return
+    other = population(kind, problems=60, candidates=256, seed=HISTORY)
+    prior = learn(History.of(past(other), other.score, ["another draw"]))
+    budgets = ",".join(f"{100 * share:g}%" for share in SHARES)
+    how: dict[str, Any] = {"orders": orders, "total_budget": budgets, "jobs": 1}
+    found = grv.compare({"history": Learned(prior)}, log, COSTS, schedule="least-spent", **how)
+    for row in found.batches:
+        if row.schedule == "least-spent":
+            yield row.to_json()
 
 
 def decided(log: Log, orders: int, budget: float) -> dict[str, float]:
@@ -146,7 +165,7 @@ def in_blocks(courses: list[list[Course]], budgets: list[float], first: float) -
 
 def measured(name: str, log: Log, orders: int) -> dict[str, Any]:
     print(f"{name} ...", file=sys.stderr)
-    found = list(rows(log, orders))
+    found = [*rows(log, orders), *with_history(name, log, orders)]
     whole = found[0]["budget"] / found[0]["share"]
     default = courses_of(log, DEFAULT, orders)
     balanced = courses_of(log, Balanced(), orders)
@@ -210,6 +229,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path)
     parser.add_argument("--orders", type=int, default=10)
     parser.add_argument("--problems", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=0, help="of the populations")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--speed", action="store_true")
     given = parser.parse_args()
@@ -217,7 +237,7 @@ def main() -> None:
         speed()
         return
     results = []
-    for name, log in logs(given.data, given.problems):
+    for name, log in logs(given.data, given.problems, given.seed):
         results.append(measured(name, log, given.orders))
         if not given.json:
             shown(results[-1])

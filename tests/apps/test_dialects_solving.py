@@ -219,6 +219,7 @@ def test_one_line_says_what_to_do(name: str, case: Case, monkeypatch: pytest.Mon
     assert case.next in ran.out
     for part in case.line:
         assert part.replace("NAME", name).replace("KEY", KEYS[name]) in told[0]
+    assert ".," not in ran.err
     if case.code == 0:
         answers = records(Path("out"))
         assert [answer["outcome"] for answer in answers] == ["solved"] * 3

@@ -69,15 +69,12 @@ def batch_rows(
     if not policies:
         raise UsageError("--total-budget needs at least one row that is a policy")
     allocations = dict(named_allocation(name) for name in settings.schedule.names) | KNOWING
-    predicts = [
-        isinstance(each, ByRule) and isinstance(each.rule, CheapestPredicted)
-        for each in allocations.values()
-    ]
-    needs = [name for name, kind in policies.items() if not isinstance(kind.policy, Learning)]
-    if any(predicts) and needs and all(problem.expected is None for problem in log.problems):
+    is_predicted = any(problem.expected is not None for problem in log.problems)
+    learns = any(isinstance(kind.policy, Learning) for kind in policies.values())
+    if any(map(_predicts, allocations.values())) and not (is_predicted or learns):
         why = (
-            "cheapest-predicted needs a column 'expected_cost', and this log has none; only the"
-            f" policy learning predicts by itself, and {needs[0]} does not"
+            "cheapest-predicted needs a column 'expected_cost', and this log has none; without it,"
+            " only --policy learning predicts"
         )
         raise LogError(why, path=log.path)
     made: list[BatchRow] = []
@@ -93,9 +90,14 @@ def batch_rows(
                     if isinstance(allocation, ByRule):
                         rule = allocation.rule
                         made += batches.learning_rows(schedule, rule, name, kind.policy, budgets)
-                    continue
-                made += batches.rows(schedule, allocation, name, kind.policy, budgets)
+                elif is_predicted or not _predicts(allocation):
+                    made += batches.rows(schedule, allocation, name, kind.policy, budgets)
     return tuple(made)
+
+
+def _predicts(allocation: Allocation) -> bool:
+    """Whether the order depends on predictions of the log, unless the policy makes them."""
+    return isinstance(allocation, ByRule) and isinstance(allocation.rule, CheapestPredicted)
 
 
 class _Batches:

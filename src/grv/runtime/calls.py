@@ -247,8 +247,9 @@ class Caller:
             check = f"; {error.hint}" if error.hint else ""
             if error.retry_after is not None and error.retry_after > self.calls.patience:
                 check += f"; it asks to come back in {error.retry_after:,.0f} s"
+            said = str(error).rstrip(".")
             await self.stop(
-                f"{error.backend or 'a backend'}: {error}, for {self.calls.patience:g} s{check}."
+                f"{error.backend or 'a backend'}: {said}, for {self.calls.patience:g} s{check}."
                 " When the server is back, run the same command again; --patience sets how long to"
                 " wait"
             )

@@ -47,7 +47,7 @@ class Outages:
             return ""
         longest = min(reported, key=lambda outage: outage.since)
         return (
-            f"waiting for {longest.place}: {longest.reason},"
+            f"waiting for {longest.place}: {longest.reason.rstrip('.')},"
             f" since {self.clock() - longest.since:.0f} s, up to {self.patience:g} s"
         )
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -1171,6 +1172,11 @@ def _text_of(content: Any) -> str:
 
 class _Server(ThreadingHTTPServer):
     request_queue_size = 512  # connections that wait to be accepted
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print an error of the fake; a client that was killed is none."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _handler(fake: FakeServer) -> type[BaseHTTPRequestHandler]:
