@@ -6,10 +6,12 @@ import json
 import random
 import shlex
 import signal
+import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -27,6 +29,8 @@ from support.user_repositories import git, state_of
 pytestmark = pytest.mark.slow
 # Policies that need parameters have some here; `learned` and `known-law` need a prior or a law.
 _PARAMETERS = {"fixed": "fixed(m=8, k=8)", "threshold": "threshold(t=0)"}
+_ENDS_WITHIN = 90.0  # seconds, on a busy machine; calls in flight get ten
+_TASKS_AT_ONCE = 4
 ALL = [_PARAMETERS.get(name, name) for name in POLICIES if name not in ("learned", "known-law")]
 
 
@@ -120,12 +124,20 @@ def test_a_killed_and_an_interrupted_run_are_continued(tmp_path: Path, own_folde
 
 
 def interrupted(words: Sequence[str], how: str, after: float) -> int:
-    """Start the command and end it some seconds later; return its exit code."""
-    process = start(*words)
+    """Start the command and end it some seconds later; return its exit code.
+
+    A command that does not end says where it is.
+    """
+    process = start(*words, env={"PYTHONFAULTHANDLER": "1"})
     try:
         process.wait(after)
-    except Exception:
+    except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGINT)
+    try:
+        process.wait(_ENDS_WITHIN)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        pytest.fail(f"{how} after {after:.1f} s did not end it: {ended(process).err}")
     return ended(process).code
 
 
@@ -137,8 +149,10 @@ def test_twelve_tasks_over_all_policies_with_kills(
 ) -> None:
     project = make_project(tmp_path / "project")
     before = state_of(project)
-    chance = random.Random(turn)
-    for number, task in enumerate(TASKS):
+
+    def check(number: int) -> None:
+        task = TASKS[number]
+        chance = random.Random(100 * turn + number)
         policy = ALL[(number + turn) % len(ALL)]  # each task meets each policy, in some turn
         steps = course(task, seed=number)
         agent = ScriptedAgent(tmp_path, steps, name=task)
@@ -151,6 +165,9 @@ def test_twelve_tasks_over_all_policies_with_kills(
         check_accepted(project, task, ran, steps, is_in_rounds=in_rounds)
         check_runs(agent, tmp_path / f"{task}.ledger", kills)
         assert state_of(project) == before
+
+    with ThreadPoolExecutor(_TASKS_AT_ONCE) as threads:  # most of the time they wait
+        list(threads.map(check, range(len(TASKS))))
     run_folders.sweep()
     assert list(own_folder.glob("grv-run-*")) == []
 

@@ -146,6 +146,11 @@ def prepared(options: AttemptOptions, tell: Tell) -> Iterator[AttemptPlan]:
         ledger = stack.enter_context(closing(open_ledger(place)))
         plan = AttemptPlan(options, repository, commit, problem, agents, ledger, place, tell)
         plan.configure(verifier, prices)
+        if check["runner"] in ("command", "npm"):
+            tell(
+                "only the exit status of --verify decides, and an attempt's code may end with 0"
+                " early; pytest, unittest, go test and cargo test tell each test"
+            )
         yield plan
 
 
