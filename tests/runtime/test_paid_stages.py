@@ -45,6 +45,8 @@ while not os.path.exists('go') and time.monotonic() < until:
 SOLVE = """
 import sys
 import grv
+from grv.core.values import Measured
+from grv.runtime.prices import Meter, Prices
 
 def command(script, cost):
     return {"kind": "command", "argv": [sys.executable, script], "cost": cost}
@@ -59,8 +61,11 @@ with grv.verifiers.Checks(workers=1, allow_commands=True) as verifier:
         verifier=verifier,
         ledger="run.ledger",
         budget=1000,
+        costs=Measured(0.5, 1.0),
+        meter=Meter(Prices(other={"generate_call": 0.5})),
+        most=(0.5, 2.0),
     )
-print(solution.verified)
+print(solution.verified, solution.bill.total)
 """
 
 
@@ -82,7 +87,7 @@ def test_a_stage_that_was_paid_for_is_not_paid_for_again_after_a_kill(tmp_path: 
     second = subprocess.run(
         [sys.executable, "solve.py"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert second.stdout == "True\n"
+    assert second.stdout == f"True {0.5 + 0.01 + 1.0}\n"
     assert (tmp_path / "runs").read_text() == "x"
     ledger = open_ledger(str(tmp_path / "run.ledger"))
     with contextlib.closing(ledger):
