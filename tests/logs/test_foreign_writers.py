@@ -129,6 +129,31 @@ def test_logs_of_inspect_ai_become_a_log(tmp_path: Path) -> None:
     )  # fmt: skip
     assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
     assert "inspect_ai cannot read it" in ran.stderr
+    check_bomb(python, tmp_path)
+
+
+# An archive that says 10 bytes, and unpacks to 1 GB.
+BOMB = """
+import struct, zipfile
+from inspect_ai.log import read_eval_log  # the module knows Zstandard from now on
+with zipfile.ZipFile("bomb.eval", "w", 93) as archive, archive.open("header.json", "w") as file:
+    for _ in range(1024):
+        file.write(bytes(1 << 20))
+content = bytearray(open("bomb.eval", "rb").read())
+struct.pack_into("<I", content, content.find(b"PK\\1\\2") + 24, 10)
+open("bomb.eval", "wb").write(content)
+"""
+
+
+def check_bomb(python: Path, folder: Path) -> None:
+    run(python, "-c", BOMB, folder=folder)
+    ran = subprocess.run(
+        [str(python), "-m", "grv", "convert", "bomb.eval", "-o", "log.csv"],
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert "header.json is larger than the archive says" in ran.stderr
 
 
 def test_samples_of_lm_evaluation_harness_become_a_log(tmp_path: Path) -> None:
