@@ -394,6 +394,17 @@ def test_files_that_run_before_tests_or_in_their_place_do_not_help(
 
 
 @pytest.mark.slow
+def test_a_right_change_may_add_builtins_and_replace_other_functions(verifier: Checks) -> None:
+    code = (
+        "import builtins, json, warnings\nbuiltins.profile = lambda given: given\n"
+        "builtins.print = lambda *given: None\nwarnings.showwarning = lambda *given: None\n"
+        "json.JSONEncoder.default = lambda self, given: str(given)\n"
+    )
+    text = diff({"shop/__init__.py": code + RIGHT}, {"shop/__init__.py": WRONG})
+    assert verifier.find(problem("plain"), text).verdict is Verdict.PASSED
+
+
+@pytest.mark.slow
 def test_tests_that_vanish_with_what_they_need_are_missed(verifier: Checks) -> None:
     empty = {"shop/rates.py": "CASES = []\n"}
     hidden = {"shop/testing.py": "class Base:\n    __test__ = False\n"}

@@ -12,6 +12,7 @@ results.py and control.py. A command of another runner is a process apart.
 
 from __future__ import annotations
 
+import builtins
 import functools
 import hashlib
 import json
@@ -26,7 +27,7 @@ MARK = "grv-report"
 _MOST_TEXT = 1000  # bytes about one failure
 _PIECE = 1500  # bytes of a file in one report: a report is one write, which no other one divides
 _LARGEST = 4 << 20  # bytes of a file of results
-# Modules that run tests, or that tests compare with; and what programs replace for other reasons.
+# Modules that run tests, or that tests compare with.
 _MACHINERY = (
     "unittest",
     "pytest",
@@ -41,9 +42,8 @@ _MACHINERY = (
     "numpy.testing",
     "pandas._testing",
 )
-_OFTEN_REPLACED = tuple(
-    f"builtins.{name}" for name in ("__import__", "open", "print", "input", "_")
-)
+# Programs may add others, and replace some of them for reasons of their own.
+_BUILTINS = frozenset(vars(builtins)) - {"__import__", "open", "print", "input"}
 Send = Callable[..., None]
 
 
@@ -118,18 +118,25 @@ def changed_machinery(root: str, written: list[str]) -> Iterator[tuple[str, str]
     def replaced(owner: str, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
         for name, value in values.items():
             path = places.get(origin(value))
-            if path is not None and f"{owner}.{name}" not in _OFTEN_REPLACED:
+            if path is not None:
                 yield f"{owner}.{name}", path
+
+    def is_machinery(name: str) -> bool:
+        return any(name == each or name.startswith(f"{each}.") for each in _MACHINERY)
 
     for name, module in list(sys.modules.items()):
         is_own = str(getattr(module, "__file__", "")).startswith(root + os.sep)
-        if is_own or not name.startswith(_MACHINERY):
+        if is_own or not is_machinery(name):
             continue
         parts = dict(vars(module))
+        if module is builtins:
+            parts = {part: parts[part] for part in _BUILTINS & parts.keys()}
         yield from replaced(name, parts)
         for part, value in parts.items():
+            if isinstance(value, types.ModuleType):
+                continue
             kind = value if isinstance(value, type) else type(value)
-            if kind.__module__.startswith(_MACHINERY) and hasattr(value, "__dict__"):
+            if is_machinery(kind.__module__) and hasattr(value, "__dict__"):
                 yield from replaced(f"{name}.{part}", dict(vars(value)))
 
 
