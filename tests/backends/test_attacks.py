@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from grv.core.errors import UsageError
 from grv.core.values import Verdict
 
 pytestmark = pytest.mark.slow
+LIMITS = dataclasses.replace(suite.LIMITS, seconds=1.0)  # many attacks last until it ends
 ECHO = Problem("echo", check={"kind": "stdin", "tests": [{"input": "1", "output": "1"}]})
 
 
@@ -30,7 +32,7 @@ def around() -> Iterator[suite.Surroundings]:
 
 @pytest.fixture(scope="module")
 def verifier() -> Iterator[CheckVerifier]:
-    with CheckVerifier(workers=1, limits=suite.LIMITS, refute=False) as verifier:
+    with CheckVerifier(workers=1, limits=LIMITS, refute=False) as verifier:
         yield verifier
         folders = verifier.folders()
         verifier.close()

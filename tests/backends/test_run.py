@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ from grv.core.errors import UsageError
 from grv.core.values import Verdict
 
 pytestmark = pytest.mark.slow
+LIMITS = dataclasses.replace(suite.LIMITS, seconds=1.0)  # many attacks last until it ends
 SUM: dict[str, Any] = {"kind": "run", "tests": [{"input": "3 4\n", "output": "7"}]}
 SUM["tests"].append({"input": "-5 1000000000\n", "output": "999999995"})
 CPP = "#include <iostream>\nint main() { long a, b; std::cin >> a >> b; std::cout << a + b; }"
@@ -54,7 +56,7 @@ def needs(language: str) -> None:
 
 @pytest.fixture(scope="module")
 def verifier() -> Iterator[CheckVerifier]:
-    with CheckVerifier(workers=1, limits=suite.LIMITS, refute=False) as verifier:
+    with CheckVerifier(workers=1, limits=LIMITS, refute=False) as verifier:
         yield verifier
         folders = verifier.folders()
         verifier.close()

@@ -23,7 +23,7 @@ from grv.report.report import Report
 from grv.report.request import ReportRequest
 from grv.testing import all_wrong, population
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("pages")]
 
 HOSTILE = "</script><script>window.hacked=1</script>\"'><img src=x onerror=window.hacked=1>&amp;"
 PRICES = (Costs(1, 10), Costs(1, 3))
