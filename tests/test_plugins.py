@@ -18,6 +18,7 @@ from grv.backends.sandbox.limits import RunLimits
 from grv.backends.scorers.length import LengthScorer
 from grv.backends.verifiers.checks import parse_check
 from grv.backends.verifiers.pool import CheckVerifier
+from grv.comparing import rows
 from grv.comparing.rows import kind_of
 from grv.learning.prior_file import parse_policy
 from grv.serve.completions.checks import named_or_own
@@ -60,6 +61,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     monkeypatch.chdir(tmp_path)
     for name in ("_allowed", "_allowed_checks"):
         monkeypatch.setattr(plugins, name, set())
+    monkeypatch.setattr(rows, "_named", {})  # rows that other tests have named
     memories = [vars(plugins)[name] for name in ("_plugins", "_loaded")]
 
     def forget() -> None:
