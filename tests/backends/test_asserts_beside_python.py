@@ -1,4 +1,4 @@
-"""The verdict of an `asserts` check is that of Python, whoever evaluates the test."""
+"""An `asserts` check gives the verdict of Python, with a test process and without one."""
 
 from __future__ import annotations
 

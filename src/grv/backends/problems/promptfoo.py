@@ -155,7 +155,7 @@ class _Room:
 
 
 class _Values:
-    """The variables of a test, filled into texts: into so many as there is room for."""
+    """Fills the variables of a test into texts, up to a limit for all of them together."""
 
     def __init__(self, variables: Mapping[str, Any], room: _Room) -> None:
         self._variables = variables
