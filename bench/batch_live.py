@@ -1,7 +1,7 @@
 """One budget for many problems, live beside the replay: the share of solvable problems solved.
 
     python bench/batch_live.py [--problems N] [--at-once N]...
-    python bench/batch_live.py --embedded FOLDER
+    python bench/batch_live.py --embedded FOLDER [--at-once N]...
 
 Without `--embedded`: a population of 2,000 problems, a third of them impossible. A server on
 loopback (`grv.testing`) has its candidates, and counts them. `grv.solve_many_now` solves them with
@@ -9,8 +9,9 @@ the default policy and `least-spent`, with 1, 8 and 64 calls at once, and half t
 problem's candidates come in the order of the log, so the replay is of the same candidates.
 
 With `--embedded`: the logs that `make paper` left in a folder, and the same problems live, with
-candidates of another seed. The interval is where one live run of these problems is expected to be:
-95 of 100 replays with candidates drawn again from the log, with replacement.
+candidates of another seed, and 1, 8 and 64 problems at once. The interval is where the curve of one
+live run of these problems is expected to be: of 100 replays with candidates drawn again from the
+log, with replacement, 95 are inside it at all three shares.
 
 100 % of the money is what the default policy needs to solve all solvable problems. Costs 1,10.
 """
@@ -150,12 +151,23 @@ def of_server(problems: int, numbers: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def of_embedded(folder: Path, kind: str) -> dict[str, Any]:
+def of_embedded(folder: Path, kind: str, numbers: Sequence[int]) -> dict[str, Any]:
     """Live with the embedded model, beside the replay of what `make paper` collected."""
-    tokens, stops = EMBEDDED[kind]
     log = Log.load(folder / f"{kind}-logprob.csv")
     rows = [row for row in resampled(log).batches if row.schedule == "least-spent"]
     whole = rows[0].budget / rows[0].share
+    return {
+        "kind": kind,
+        "solvable": len(log.solvable),
+        "replay": {row.share: row.solved for row in rows},
+        "interval of one live run": drawn_again(log, whole),
+        "live": [embedded(folder, kind, log, whole, number) for number in numbers],
+    }
+
+
+def embedded(folder: Path, kind: str, log: Log, whole: float, at_once: int) -> dict[str, Any]:
+    """The same problems live, with the embedded model."""
+    tokens, stops = EMBEDDED[kind]
     curve = Curve(whole)
     started = time.monotonic()
     generator = grv.generators.Embedded(
@@ -173,23 +185,22 @@ def of_embedded(folder: Path, kind: str) -> dict[str, Any]:
             total_budget=max(SHARES) * whole,
             schedule="least-spent",
             keys=False,
-            at_once=4,
+            calls=grv.runtime.Calls(concurrency=at_once),
+            at_once=at_once,
             progress=curve,
         )
         found = list(solutions)
     return {
-        "kind": kind,
+        "at once": at_once,
         "problems": len(found),
-        "solvable": len(log.solvable),
-        "replay": {row.share: row.solved for row in rows},
-        "interval of one live run": drawn_again(log, whole),
-        "live": {share: number / len(log.solvable) for share, number in curve.solved.items()},
+        "solved": {share: number / len(log.solvable) for share, number in curve.solved.items()},
+        "spent": round(sum(solution.bill.total for solution in found) / whole, 4),
         "seconds": round(time.monotonic() - started, 1),
     }
 
 
 def drawn_again(log: Log, whole: float) -> dict[float, list[float]]:
-    """Where one run ends in 95 of 100 cases, if its candidates are drawn from the log again."""
+    """Where the curve of one run is in 95 of 100 cases, if its candidates are drawn again."""
     chance = np.random.default_rng(0)
     solved: dict[float, list[float]] = {share: [] for share in SHARES}
 
@@ -205,10 +216,13 @@ def drawn_again(log: Log, whole: float) -> dict[float, list[float]]:
             searches = [CourseSteps(course) for course in courses]
             run = run_batch(parse("least-spent").begin(), searches, share * whole)
             solved[share].append(run.solved.sum() / len(log.solvable))
-    return {
-        share: [float(end) for end in np.quantile(shares, (0.025, 0.975))]
-        for share, shares in solved.items()
-    }
+    curves = np.array([solved[share] for share in SHARES])
+    for tail in np.arange(0.025, 0, -0.0005):
+        low, high = np.quantile(curves, (tail, 1 - tail), axis=1)
+        inside = (curves >= low[:, None]) & (curves <= high[:, None])
+        if inside.all(axis=0).mean() >= 0.95:
+            break
+    return {share: [float(low[n]), float(high[n])] for n, share in enumerate(SHARES)}
 
 
 def resampled(log: Log) -> grv.Comparison:
@@ -225,10 +239,12 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=2000)
     parser.add_argument("--at-once", type=int, action="append")
     given = parser.parse_args()
+    numbers = given.at_once or (1, 8, 64)
     if given.embedded is not None:
-        print(json.dumps([of_embedded(given.embedded, kind) for kind in EMBEDDED], indent=2))
+        found = [of_embedded(given.embedded, kind, numbers) for kind in EMBEDDED]
+        print(json.dumps(found, indent=2))
         return
-    print(json.dumps(of_server(given.problems, given.at_once or (1, 8, 64)), indent=2))
+    print(json.dumps(of_server(given.problems, numbers), indent=2))
 
 
 if __name__ == "__main__":

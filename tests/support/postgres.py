@@ -21,6 +21,7 @@ import pytest
 
 _FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 PASSWORD = "the-password-of-the-server"
+WAITING = ("-w", "-t", "110")  # seconds: after a kill it syncs its files first
 # The marks of tests that use the server: `make quick` leaves them out, and one worker runs them.
 POSTGRES = (pytest.mark.slow, pytest.mark.xdist_group("postgres"))
 
@@ -65,12 +66,12 @@ class Server:
         options += " -c shared_buffers=16MB -c max_connections=60"
         log = str(self.folder / "log")
         self._run(
-            [program("pg_ctl"), "-D", str(self.data), "-l", log, "-o", options, "-w", "start"]
+            [program("pg_ctl"), "-D", str(self.data), "-l", log, "-o", options, *WAITING, "start"]
         )
 
     def stop(self) -> None:
         """Stop, and wait for the end."""
-        self._run([program("pg_ctl"), "-D", str(self.data), "-m", "fast", "-w", "stop"])
+        self._run([program("pg_ctl"), "-D", str(self.data), "-m", "fast", *WAITING, "stop"])
 
     def kill(self) -> None:
         """Kill all processes of the server. They hold its memory until they are gone."""

@@ -49,6 +49,7 @@ _CHECK_FIELDS: Mapping[str, Schema] = {
     "absolute_tolerance": _AMOUNT,
     "jail": _FLAG,
     "in_place": _FLAG,
+    "objects": _FLAG,
     "url": _TEXT,
     "model": _TEXT,
     "language": _TEXT,

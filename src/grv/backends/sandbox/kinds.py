@@ -10,6 +10,8 @@
     ["K" "V" "I", ...]        keys, values and items of a dictionary
     ["k" "g" "j" "w" "A", number, name]   a function, generator, iterator, coroutine or asynchronous
                               generator: it stays with the candidate, which the test asks for values
+    ["O", number, name, methods]   an object of the candidate's own class, which stays too
+                              (objects.py)
     ["&", number, tag, ...]   a list, dictionary or set that occurs again, as ["*", number]
 
 Only data is sent. A class that the test or the prompt defines is used again, if it has the same
@@ -36,7 +38,7 @@ from types import (
 )
 from typing import Any, NamedTuple
 
-from . import plain
+from . import objects, plain
 from .plain import PlainError, made
 
 _DTYPE = re.compile(r"[<|>=][biufcU]\d+\Z")
@@ -219,11 +221,18 @@ class Encoder(plain.PlainEncoder):
     Args:
         room: the number of bytes that a value may take.
         stay: the node of an object that stays in this process, by its tag; None if it cannot.
+        is_own: whether objects of a type stay in this process, though they are not callable.
     """
 
-    def __init__(self, room: int, stay: Callable[[str, Any], list[Any] | None]) -> None:
+    def __init__(
+        self,
+        room: int,
+        stay: Callable[[str, Any], list[Any] | None],
+        is_own: Callable[[type], bool] | None = None,
+    ) -> None:
         super().__init__(room)
         self._stay = stay
+        self._is_own = is_own
         self._sent: dict[int, tuple[Any, list[Any]]] = {}  # by `id`: containers and their nodes
         self._shared = 0
 
@@ -241,6 +250,8 @@ class Encoder(plain.PlainEncoder):
 
     def special(self, value: Any, kind: type, depth: int) -> list[Any] | None:
         """The node of a value that is not of a built-in type; None if it has no node of its own."""
+        if self._is_own is not None and self._is_own(kind):
+            return self._stay("O", value)
         if issubclass(kind, type):
             return self._type(value)
         if issubclass(kind, BaseException):
@@ -362,7 +373,8 @@ class Decoder(plain.PlainDecoder):
 
     Args:
         namespace: global names of the code that gets the values: its classes are used.
-        staying: makes an object that stands for one that stays with the sender.
+        staying: makes an object that stands for one that stays with the sender, of its tag, its
+            number, its name and its special methods.
         shared: the names that the sender has as well; by default all names. A class that only the
             receiver has is not used if it compares values in its own way: it could be made for
             comparisons, such as one that equals any number, and the sender could name it.
@@ -374,7 +386,7 @@ class Decoder(plain.PlainDecoder):
     def __init__(
         self,
         namespace: Mapping[str, Any],
-        staying: Callable[[str, int, str], Any],
+        staying: Callable[[str, int, str, tuple[str, ...]], Any],
         shared: Mapping[str, Any] | None = None,
     ) -> None:
         self._namespace = namespace
@@ -420,7 +432,11 @@ class Decoder(plain.PlainDecoder):
             case "K" | "V" | "I", items:
                 return _made_view(tag, self.many(items, depth))
             case "k" | "g" | "j" | "w" | "A", [int(number), str(name)]:
-                return self._staying(tag, number, name)
+                return self._staying(tag, number, name, ())
+            case "O", [int(number), name, list(methods)] if _is_name(name):
+                if not objects.SPECIAL.issuperset(map(str, methods)):
+                    raise PlainError("not the special methods of an object")
+                return self._staying(tag, number, name, tuple(methods))
         raise PlainError(f"not a value of the kind {tag[:10]!r}")
 
     def _known(self, name: str, base: type) -> Any:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any
 
-from . import interpreter, kinds, plain, wire
+from . import interpreter, kinds, objects, plain, wire
 
 INCOMING = 3
 OUTGOING = 4
@@ -141,6 +141,7 @@ class _Functions(interpreter.Task):
         decoder = kinds.Decoder(self.namespace, self._returned)
         while function is not None and (call := wire.read(INCOMING)) is not None:
             self._is_rich = call.get("rich", False)
+            self._is_own = self._stays_here if call.get("objects") else None
             args = decoder.value(call["args"])
             kwargs = decoder.value(call["kwargs"])
             # The function is called from here, and not deeper: recursion has a limit.
@@ -149,10 +150,13 @@ class _Functions(interpreter.Task):
                     case "call":
                         called = function if "object" not in call else self._kept[call["object"]]
                         result = called(*args, **kwargs)
+                    case "get" | "set" | "special" as request:
+                        kept = function if "object" not in call else self._kept[call["object"]]
+                        result = objects.requested(request, kept, call["name"], tuple(args))
                     case request:
                         result = self._continued(request, self._kept[call["object"]], *args)
                 answer = {"value": self._encoded(result)}
-            except _Stopped as stop:
+            except objects.Ended as stop:
                 answer = {"stopped": self._encoded(stop.value)}
             except plain.PlainError as exc:
                 answer = {"refused": str(exc)}
@@ -171,7 +175,10 @@ class _Functions(interpreter.Task):
     def _encoded(self, value: Any) -> Any:
         if not self._is_rich:
             return plain.encode(value, self._room)
-        return kinds.Encoder(self._room, self._stay).value(value)
+        return kinds.Encoder(self._room, self._stay, self._is_own).value(value)
+
+    def _stays_here(self, kind: type) -> bool:
+        return objects.is_own(kind, self._entry_point)
 
     def _described(self, exc: BaseException) -> dict[str, Any]:
         answer = describe(exc, self._script.path)
@@ -185,13 +192,18 @@ class _Functions(interpreter.Task):
 
     def _stay(self, tag: str, value: Any) -> list[Any]:
         """Keep an object for later requests; its node."""
-        number = self._numbers.setdefault(id(value), len(self._numbers))
+        same: Any = id(value)
+        if isinstance(value, types.MethodType):  # a new object whenever it is looked up
+            same = (id(value.__self__), id(value.__func__))
+        number = self._numbers.setdefault(same, len(self._numbers))
         self._kept[number] = value
         if len(self._kept) > _MOST_KEPT:
             raise plain.PlainError("too large")
+        if tag == "O":
+            return [tag, number, type(value).__name__, objects.special_methods(type(value))]
         return [tag, number, str(getattr(value, "__name__", type(value).__name__))[:100]]
 
-    def _returned(self, tag: str, number: int, name: str) -> Any:
+    def _returned(self, tag: str, number: int, name: str, methods: tuple[str, ...]) -> Any:
         """The object that a test gives back."""
         return self._kept[number]
 
@@ -202,12 +214,12 @@ class _Functions(interpreter.Task):
                 try:
                     return kept.send(*values) if values else next(kept)
                 except StopIteration as stop:
-                    raise _Stopped(stop.value) from None
+                    raise objects.Ended(stop.value) from None
             case "throw":
                 try:
                     return kept.throw(*values)
                 except StopIteration as stop:
-                    raise _Stopped(stop.value) from None
+                    raise objects.Ended(stop.value) from None
             case "all":
                 return list(kept)
             case "await":
@@ -216,7 +228,7 @@ class _Functions(interpreter.Task):
                 try:
                     return self._awaited(kept.__anext__())
                 except StopAsyncIteration:
-                    raise _Stopped(None) from None
+                    raise objects.Ended(None) from None
         raise ValueError(request)
 
     def _awaited(self, awaitable: Any) -> Any:
@@ -228,11 +240,3 @@ class _Functions(interpreter.Task):
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
         return self._loop.run_until_complete(waiting())
-
-
-class _Stopped(Exception):
-    """An iterator has ended; a generator returned a value."""
-
-    def __init__(self, value: Any) -> None:
-        super().__init__()
-        self.value = value

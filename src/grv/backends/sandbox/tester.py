@@ -24,7 +24,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from . import evaluating, interpreter, kinds, plain, wire
+from . import evaluating, interpreter, kinds, objects, plain, wire
 from .runner import INCOMING, OUTGOING, frames
 
 # Inside `map` or a generator, the first two would silently end a loop over the test's cases. The
@@ -55,11 +55,14 @@ class Candidate:
         self,
         name: str,
         in_place: bool,
+        has_objects: bool,
         namespace: dict[str, Any],
         guard: evaluating.EvaluationGuard,
     ) -> None:
         self._name = name
         self._in_place = in_place
+        self._has_objects = has_objects
+        self._objects: dict[int, objects.RemoteObject] = {}
         self.shared: dict[str, Any] = {}
         self._decoder = kinds.Decoder(namespace, self._stays, self.shared)
         self._guard = guard
@@ -73,7 +76,7 @@ class Candidate:
         return self._decoder.missing
 
     def ask(self, args: tuple[Any, ...], kwargs: dict[str, Any], **request: Any) -> Any:
-        """Return or raise what the candidate does. Raises `_TestStopped` at an iterator's end."""
+        """Return or raise what the candidate does. Raises `Ended` at an iterator's end."""
         question = self._question(args, kwargs) | request
         with self._lock:  # a test may have threads
             wire.write(OUTGOING, {"call": question})
@@ -83,7 +86,7 @@ class Candidate:
         self.answers += 1
         try:
             if "stopped" in answer:
-                raise _TestStopped(self._decoder.value(answer["stopped"]))
+                raise objects.Ended(self._decoder.value(answer["stopped"]))
             if self._in_place and "do" not in request and "args" in answer:
                 _change([*args, *kwargs.values()], self._decoder.value(answer["args"]))
             if "raised" in answer:
@@ -109,9 +112,10 @@ class Candidate:
             raise AnswerFault(f"an argument of {self._name} is a value that could not be sent")
         if b'["o",' in text:
             raise TestFault(f"an argument of {self._name} is not plain data")
-        return question | {"in_place": self._in_place, "rich": True}
+        kept = {"objects": True} if self._has_objects else {}
+        return question | {"in_place": self._in_place, "rich": True} | kept
 
-    def _stays(self, tag: str, number: int, name: str) -> Any:
+    def _stays(self, tag: str, number: int, name: str, methods: tuple[str, ...]) -> Any:
         """What stands for an object that stays with the candidate."""
         match tag:
             case "g":
@@ -122,15 +126,14 @@ class Candidate:
                 return _coroutine(self, number)
             case "A":
                 return _asynchronous(self, number)
+            case "O" if not self._has_objects:
+                return plain.Opaque(f"candidate.{name}")
+            case "O":
+                if number not in self._objects:
+                    kind = objects.stand_in(name, methods)
+                    self._objects[number] = kind(self.ask, number)
+                return self._objects[number]
         return RemoteFunction(self, number, name)
-
-
-class _TestStopped(Exception):
-    """An iterator of the candidate's has ended."""
-
-    def __init__(self, value: Any) -> None:
-        super().__init__()
-        self.value = value
 
 
 class RemoteFunction:
@@ -158,6 +161,20 @@ class RemoteFunction:
     def number(self) -> int | None:
         """The number by which the candidate knows it."""
         return self._number
+
+
+class RemoteClass(RemoteFunction):
+    """Stands for the class that is tested: its attributes and methods, and `isinstance`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._candidate.ask((), {}, do="get", name=name)
+
+    def __instancecheck__(self, value: Any) -> bool:
+        if not isinstance(value, objects.RemoteObject):
+            return False
+        return bool(self._candidate.ask((value,), {}, do="special", name="__instancecheck__"))
 
 
 class RemoteIterator:
@@ -202,7 +219,7 @@ class RemoteIterator:
 def _next(candidate: Candidate, number: int) -> Any:
     try:
         return candidate.ask((), {}, do="next", object=number)
-    except _TestStopped:
+    except objects.Ended:
         raise StopIteration from None
 
 
@@ -212,7 +229,7 @@ def _generator(candidate: Candidate, number: int) -> Any:
     while True:
         try:
             item = candidate.ask(sent, {}, do=request, object=number)
-        except _TestStopped as stop:
+        except objects.Ended as stop:
             return stop.value
         request = "next"
         sent = ()
@@ -233,17 +250,23 @@ async def _asynchronous(candidate: Candidate, number: int) -> AsyncIterator[Any]
     while True:
         try:
             item = candidate.ask((), {}, do="anext", object=number)
-        except _TestStopped:
+        except objects.Ended:
             return
         yield item
 
 
 def _sent(value: Any) -> Any:
-    return kinds.Encoder(_ROOM, _given_back).value(value)
+    return kinds.Encoder(_ROOM, _given_back, _is_stand_in).value(value)
+
+
+def _is_stand_in(kind: type) -> bool:
+    return issubclass(kind, objects.RemoteObject)
 
 
 def _given_back(tag: str, value: Any) -> list[Any] | None:
-    """The node of a function that the candidate has returned before."""
+    """The node of a function or an object that the candidate has returned before."""
+    if isinstance(value, objects.RemoteObject):
+        return ["O", objects.number_of(value), "object", []]
     if isinstance(value, RemoteFunction) and value.number is not None:
         return ["k", value.number, value.__name__]
     return None
@@ -303,8 +326,12 @@ class _Test(interpreter.Task):
         entry_point = order["entry_point"]
         prompt = order["prompt"]
         self._guard = evaluating.EvaluationGuard(self._source)
-        self._candidate = Candidate(entry_point, order["in_place"], self.namespace, self._guard)
-        self._proxy = RemoteFunction(self._candidate, None, entry_point)
+        has_objects = order["objects"]
+        self._candidate = Candidate(
+            entry_point, order["in_place"], has_objects, self.namespace, self._guard
+        )
+        proxy = RemoteClass if has_objects else RemoteFunction
+        self._proxy = proxy(self._candidate, None, entry_point)
         if order.get("guarded", True):  # not in a rehearsal, which would change the zygote
             self._guard.install()
         error: BaseException | None = None

@@ -518,6 +518,7 @@ _CALLING = (
 _TESTING = (
     {
         **{"entry_point": "f", "prompt": _SOURCE, "in_place": False, "seed": 0},
+        "objects": False,
         "guarded": False,
         "test": "def check(c):\n    assert c(1, 0.5, 'x', [(1,)]) == 7\n    assert c(1) == 7\n",
     },

@@ -51,7 +51,7 @@ _LABELS = "labels"  # a field of the kinds that have a published harness
 # The fields of the kinds whose candidates are programs.
 _STDIN = ("tests", *_TOLERANCES, "prompt")
 _FUNCTION = ("entry_point", *_STDIN)
-_ASSERTS = ("entry_point", "test", "prompt", "in_place")
+_ASSERTS = ("entry_point", "test", "prompt", "in_place", "objects")
 _AROUND = ("prefix", "suffix", "stop")
 _RUN = ("language", "source", "build", "run", "tests", *_TOLERANCES, "checker", *_AROUND)
 
@@ -59,7 +59,7 @@ _RUN = ("language", "source", "build", "run", "tests", *_TOLERANCES, "checker", 
 # The version of the judge. Raise it when a candidate may get another verdict, key or refutation
 # than before: when programs are read, run or compared in another way, or answers in mathematics.
 # Recorded verdicts of another version then no longer answer, and keys are made again.
-JUDGE = 5
+JUDGE = 6
 _PUBLISHED_JUDGE = 1000 + JUDGE  # with other keys: `"labels": "published"`
 
 
@@ -215,8 +215,8 @@ class _Record:
             raise self.wrong(name, f"must be a number and not negative, not {shown(value)}")
         return float(value)
 
-    def flag(self, name: str) -> bool:
-        value = self.data.get(name, False)
+    def flag(self, name: str, otherwise: bool = False) -> bool:
+        value = self.data.get(name, otherwise)
         if not isinstance(value, bool):
             raise self.wrong(name, f"must be true or false, not {shown(value)}")
         return value
@@ -481,7 +481,10 @@ def _asserts(record: _Record, limits: RunLimits, problem: Problem) -> AssertsChe
     if len(test) <= LARGEST:  # compiling stops all threads; a longer one is left to the sandbox
         _check_program(record, test)
     prompt = record.text("prompt", problem.prompt)
-    return AssertsCheck(record.name("entry_point"), test, prompt, limits, record.flag("in_place"))
+    name = record.name("entry_point")
+    begins_class = re.search(rf"^class {re.escape(name)}\b", prompt, re.MULTILINE) is not None
+    objects = record.flag("objects", otherwise=begins_class)
+    return AssertsCheck(name, test, prompt, limits, record.flag("in_place"), objects)
 
 
 def _check_program(record: _Record, test: str) -> None:

@@ -297,6 +297,7 @@ class AssertsCheck(ProgramCheck):
     prompt: str = ""
     limits: RunLimits = DEFAULT_LIMITS
     in_place: bool = False
+    objects: bool = False
     suite: Suite = field(default_factory=_asserts, compare=False, repr=False)
 
     def lacking(self, program: Program) -> str | None:
@@ -307,7 +308,12 @@ class AssertsCheck(ProgramCheck):
     @property
     def statements(self) -> Statements | None:
         """The asserts that may change places, if there are some."""
-        return None if self.in_place else statements(self.test, self.entry_point)
+        return statements(self.test, self.entry_point) if self._asks_by_value else None
+
+    @property
+    def _asks_by_value(self) -> bool:
+        """Whether the test sees copies only, so that each call is a question of its own."""
+        return not self.in_place and not self.objects
 
     def run(self, program: Program, pair: WorkerPair, seed: int) -> Finding:
         """The finding on a program: passed if the test ran to its end.
@@ -343,6 +349,7 @@ class AssertsCheck(ProgramCheck):
                         {
                             **{"entry_point": self.entry_point, "test": test, "seed": seed},
                             **{"prompt": self.prompt, "in_place": self.in_place},
+                            "objects": self.objects,
                         }
                     )
                     finding = self._dialogue(tester, calls)
@@ -351,7 +358,9 @@ class AssertsCheck(ProgramCheck):
 
     def _evaluated(self, test: str, calls: _Calls) -> Finding | None:
         """The finding of a test that the judge evaluates; None if a process must run it."""
-        simple = None if self.in_place else simple_test(test, self.prompt, self.entry_point)
+        if not self._asks_by_value:
+            return None
+        simple = simple_test(test, self.prompt, self.entry_point)
         if simple is None:
             return None
         try:

@@ -231,7 +231,9 @@ def _describe(node: Any, parts: list[str], room: list[int], depth: int) -> None:
             return _describe(args, parts, room, depth + 1)
         case ["y", str(name)]:
             shown = name[:_SHOWN]
-        case ["k" | "g" | "j" | "w" | "A", _, str(name)] | ["o", str(name)]:
+        case (
+            ["k" | "g" | "j" | "w" | "A", _, str(name)] | ["O", _, str(name), _] | ["o", str(name)]
+        ):
             shown = f"<{name[:_SHOWN]}>"
         case ["n", str(text)]:
             shown = text[:_SHOWN]
