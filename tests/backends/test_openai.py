@@ -20,6 +20,7 @@ from grv.backends.protocols import Draft, Problem
 from grv.core.errors import GeneratorError, UsageError
 from grv.files import is_number
 from grv.testing.contracts_backends import GeneratorContract
+from support.selection import short
 from support.servers import (
     Cut,
     Drop,
@@ -229,7 +230,7 @@ async def test_a_server_that_gives_one_at_a_time_is_remembered(
         (Say('{"choices": [1, {}, {"text": 5}]}'), "an answer without choices", None),
         (Say('{"error": "out of memory"}'), "an error instead of an answer: out of mem", None),
     ],
-    ids=str,
+    ids=short,
 )
 async def test_a_fault_is_an_error_of_the_generator_and_the_next_call_works(
     fault: Fault, message: str, retry_after: float | None

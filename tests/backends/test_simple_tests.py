@@ -24,6 +24,7 @@ from grv.backends.verifiers.programs.simple_tests import Unclear, simple_test
 from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.core.values import Verdict
 from support.examples import examples
+from support.selection import short
 
 SIMPLE = {
     "check": "def check(candidate):\n    assert candidate(1, 2) == 3\n",
@@ -315,7 +316,7 @@ def test_most_plain_answers_are_clear() -> None:
         {"raised": ["ValueError"], "exception": ["X", "ValueError", ["builtins.OSError"], ["t"]]},
         {},
     ],
-    ids=str,
+    ids=short,
 )
 def test_an_odd_answer_is_left_to_the_process(answer: Mapping[str, Any]) -> None:
     found = simple_test("assert f(1) == 3", "", "f")
