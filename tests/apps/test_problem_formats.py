@@ -312,6 +312,7 @@ def test_a_wrong_configuration_is_one_line(
     assert said in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prompt", "value", "others"),
     [("{{a}}" * 100, "x", 0), ("Q", "{{a}}" * 100, 0), ("Q", "x", 100)],

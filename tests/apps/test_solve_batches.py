@@ -187,6 +187,7 @@ def test_the_budget_holds_for_batches() -> None:
     assert 0 < server.charged <= 0.15
 
 
+@pytest.mark.slow
 def test_the_wait_has_a_price() -> None:
     write(2)
     with KINDS["openai"](text, prices=PRICES) as server:

@@ -359,6 +359,7 @@ def test_no_text_breaks_the_judge(text: str) -> None:
     check.key(text)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.sampled_from(

@@ -142,6 +142,7 @@ async def test_a_prompt_that_is_too_long_is_refused_in_the_servers_words(model_u
     assert generator.batch is None  # it was not `n` that was refused
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_stop_strings_end_a_candidate(model_url: str) -> None:
     generator = OpenaiGenerator(

@@ -59,6 +59,7 @@ def test_what_is_no_usage_counts_for_nothing() -> None:
     assert Usage.of(Usage(1, 2, 3.0, 4.0).as_data()) == Usage(1, 2, 3.0, 4.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [

@@ -332,6 +332,7 @@ def test_nothing_is_appended_to_what_cannot_be_continued(path: Path, statement: 
         assert ledger.possibly_paid() == 3
 
 
+@pytest.mark.slow
 def test_cut_anywhere_it_reads_as_far_as_it_was_written_or_says_so(
     path: Path, tmp_path: Path
 ) -> None:

@@ -85,6 +85,7 @@ def test_nested_values_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert list(parquet.read_rows(str(path))) == rows * 3000
 
 
+@pytest.mark.slow
 def test_what_is_unpacked_is_measured_because_the_account_of_a_file_may_be_false(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

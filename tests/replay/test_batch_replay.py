@@ -64,6 +64,7 @@ def test_a_course_is_the_search_cut_at_its_verdicts(
         assert course.arrived[-1] == search.arrived
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [*KEYED, "cheapest-predicted(k=3)"])
 @given(
     batch=problems(),

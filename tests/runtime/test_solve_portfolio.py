@@ -157,6 +157,7 @@ class TestSolveWithTwoServers:
         ran = here(*command(tmp_path, servers), "--out", tmp_path / "x", "--dry-run")
         assert "4 problems: at most 1600 in all, 400 each; that is at most 1600 candid" in ran.out
 
+    @pytest.mark.slow
     def test_an_exported_log_names_the_generators(
         self, tmp_path: Path, whole: tuple[Path, Ran]
     ) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 _FILES_MARKS = re.compile(r"^pytestmark = .*?(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
-_GOLDEN = 0.618033988749895  # its multiples keep step with no length
 
 T = TypeVar("T")
 
@@ -29,13 +30,14 @@ def has_tests(text: str, marks: str) -> bool:
 def spread(cases: Sequence[T], most: int) -> list[T]:
     """At most so many of the cases, always the same ones, from everywhere and in order.
 
-    Each comes from another place in its part of the list, so that cases made by several
-    decorators differ in all their parameters.
+    Each comes from a random place in its part of the list. With a fixed step, cases made by
+    several decorators would share a parameter.
     """
     if most <= 0 or len(cases) <= most:
         return list(cases)
-    part = len(cases) / most
-    return [cases[int((index + index * _GOLDEN % 1) * part)] for index in range(most)]
+    ends = [part * len(cases) // most for part in range(most + 1)]
+    places = random.Random(len(cases))
+    return [cases[places.randrange(start, end)] for start, end in pairwise(ends)]
 
 
 def few_cases(names: Iterable[str], most: int) -> set[str]:
