@@ -42,6 +42,7 @@ def test_make_hands_on_what_it_is_given(
     assert ran.stdout.splitlines() == words
 
 
+@pytest.mark.slow
 def test_all_environments_run_unless_some_are_named() -> None:
     names = list(environments())
     assert chosen("") == names

@@ -46,7 +46,7 @@ def test_a_sample_is_fixed_in_order_and_from_everywhere(count: int) -> None:
 def test_a_sample_of_several_decorators_has_several_values_of_each() -> None:
     for sizes in product((2, 3, 4, 5), (2, 3, 4, 5)):
         cases = list(product(*(range(size) for size in sizes)))
-        for column, size in enumerate(sizes):
+        for column in range(2):
             assert len({case[column] for case in spread(cases, 6)}) >= 2
 
 

@@ -271,6 +271,7 @@ def simple_tests(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(simple_tests(), st.lists(st.sampled_from(range(len(ANSWERS))), min_size=1, max_size=6))
 def test_the_judge_ends_a_test_as_python_does(test: str, picked: list[int]) -> None:

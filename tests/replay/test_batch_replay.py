@@ -43,6 +43,7 @@ def problems(draw: st.DrawFn) -> list[LoggedProblem]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [Varied(), Balanced(), Alternate(), VerifyAll()])
 @given(batch=problems(), costs=st.sampled_from(PRICES), keys=st.booleans(), data=st.data())
 def test_a_course_is_the_search_cut_at_its_verdicts(
