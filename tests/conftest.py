@@ -84,6 +84,8 @@ def pytest_collection_modifyitems(
     kept = few_cases((item.nodeid for item in in_files if item in left), CASES)
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
     items[:] = [item for item in items if item.nodeid in kept]
+    if hasattr(config, "workerinput"):  # so that no worker is left with a long one at the end
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -123,7 +123,7 @@ def test_a_bad_judge_is_called_bad() -> None:
 
 
 # Every twentieth call on right candidates errs, and every twentieth on wrong ones.
-FLAKY = """#!{python}
+FLAKY = """#!{python} -IS
 import os, sys
 right = sys.stdin.read().startswith("right")
 calls = os.open(f"{{__file__}}.{{right}}", os.O_CREAT | os.O_APPEND | os.O_WRONLY)

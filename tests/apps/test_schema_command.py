@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import tomllib
@@ -27,6 +28,7 @@ JOBS = [
 ]
 
 
+@functools.cache  # a schema is large, and it is checked itself
 def validator(name: str) -> jsonschema.Draft202012Validator:
     made = schema(name)
     jsonschema.Draft202012Validator.check_schema(made)
@@ -37,13 +39,11 @@ def faults(name: str, data: Any) -> list[str]:
     return [f"{each.json_path}: {each.message}" for each in validator(name).iter_errors(data)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", JOBS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_real_job_files_fit(path: Path) -> None:
     assert faults("job", tomllib.loads(path.read_text(encoding="utf-8"))) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "job",
     [
@@ -59,7 +59,6 @@ def test_mistakes_in_a_job_file_do_not_fit(job: dict[str, Any]) -> None:
     assert faults("job", job) != []
 
 
-@pytest.mark.slow
 def test_real_problems_fit() -> None:
     files = [ROOT / "src/grv/data/demo.jsonl", *(ROOT / "src/grv/data/start").glob("*/*.jsonl")]
     for path in files:
@@ -68,7 +67,6 @@ def test_real_problems_fit() -> None:
             assert faults("problems", json.loads(line)) == []
 
 
-@pytest.mark.slow
 def test_every_check_of_the_reference_fits() -> None:
     page = (ROOT / "docs" / "reference" / "checks.md").read_text(encoding="utf-8")
     seen = set()
@@ -81,7 +79,6 @@ def test_every_check_of_the_reference_fits() -> None:
     assert seen == set(KINDS)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_fields_of_a_kind_are_those_that_its_parser_knows(kind: str) -> None:
     """The parser refuses an unknown field by its name, and none of the fields of the table."""
