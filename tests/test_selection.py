@@ -78,6 +78,7 @@ def _marks(text: str) -> list[set[str]]:
     return tests
 
 
+@pytest.mark.slow
 def test_a_file_without_quick_tests_says_so_at_its_top() -> None:
     """Else `make quick` imports it for nothing."""
     files = {path.name: path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py")}

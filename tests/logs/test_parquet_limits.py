@@ -166,6 +166,7 @@ def _write_wide(path: Path) -> None:
         path.write_text(json.dumps(dict(zip(names, values, strict=True))) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_a_table_with_thousands_of_columns_is_refused_at_once(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"log.{ending}"

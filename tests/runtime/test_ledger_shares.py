@@ -37,7 +37,7 @@ class Counting(MemoryLedger):
 def record(ledger: MemoryLedger, number: int, generator: str = "g") -> None:
     """A search with one candidate, on which so many calls passed."""
     judged = {"passes": number % 5, "failures": 1, "errors": [ERRORS.false_pass, ERRORS.false_fail]}
-    entries = [
+    entries: list[Entry] = [
         Started(f"p{number}", {"generator": generator, "client": "c"}),
         Made(0, "a text", None),
         Found(0, Verdict.FAILED, "", {"judged": judged}),

@@ -73,6 +73,7 @@ def test_known_values(name: str, number: int | None, n: int) -> None:
     assert holds(of, star)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "number"),
     [("thresholds:1", 1), ("thresholds:64", 2), ("singletons:9", 9), ("intervals:64", 64)],
