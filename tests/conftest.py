@@ -84,8 +84,13 @@ def pytest_collection_modifyitems(
     kept = few_cases((item.nodeid for item in in_files if item in left), CASES)
     config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
     items[:] = [item for item in items if item.nodeid in kept]
-    if hasattr(config, "workerinput"):  # so that no worker is left with a long one at the end
-        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    if hasattr(config, "workerinput"):  # so that no worker is left with a long test at the end
+        items.sort(key=lambda item: not _is_of_a_slow_file(item))
+
+
+def _is_of_a_slow_file(item: pytest.Item) -> bool:
+    module = item.getparent(pytest.Module)
+    return module is not None and any(mark.name == "slow" for mark in module.own_markers)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
