@@ -288,6 +288,7 @@ def test_a_job_file_names_code_only_with_permission_on_the_command_line() -> Non
     assert not Path("harmed").exists()
 
 
+@pytest.mark.slow
 def test_no_data_file_can_import_code() -> None:
     Path("evil.py").write_text("open('harmed', 'w')\nclass Policy: ...\n")
     here("collect", "problems", *ALL, "-n", 10, "--out", "log.csv")

@@ -409,6 +409,7 @@ def test_a_budget_in_dollars_holds_with_a_judge(tmp_path: Path, name: str) -> No
     assert reported <= server.charged + judge.charged + 1e-9
 
 
+@pytest.mark.slow
 def test_what_a_judge_says_in_vain_is_possibly_paid(tmp_path: Path) -> None:
     """Only the judge loses answers. Without a result, the whole reserve of a call counts."""
     judge = FakeAnthropic(

@@ -52,6 +52,7 @@ def kept() -> int:
     return sum(isinstance(each, CallCounts) for each in gc.get_objects())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [3, 400])
 async def test_no_more_searches_are_kept_than_a_fit_takes_and_each_is_read_once(
     most: int, monkeypatch: pytest.MonkeyPatch

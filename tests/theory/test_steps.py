@@ -106,6 +106,7 @@ def test_verifying_everything_costs_what_it_costs(law: StepLaw, rho: float) -> N
     assert step_cost(VERIFY_ALL, law, rho).high == pytest.approx(law.verify_all(rho))
 
 
+@pytest.mark.slow
 def test_pools_that_are_not_told_apart_widen_the_bracket_and_nothing_else() -> None:
     law, schedule = StepLaw(0.1, 0.02), Balanced().slots(Costs(1, 10))
     wide, narrow = (step_cost(schedule, law, 10, most=most) for most in (3, 200))
