@@ -74,6 +74,7 @@ def test_a_text_of_many_list_items_is_in_memory_once(tmp_path: Path) -> None:
     assert row["samples"][-1] == {"text": text, "score": 1.0}
 
 
+@pytest.mark.slow
 def test_nested_values_come_back_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "nested.parquet"
     rows = [

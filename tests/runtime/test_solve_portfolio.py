@@ -145,6 +145,7 @@ class TestSolveWithTwoServers:
         started = ledger.read(next(iter(ledger.searches())).id)[0]
         assert str(started.about["portfolio"]).startswith("learned, ")  # type: ignore[union-attr]
 
+    @pytest.mark.slow
     def test_the_ledger_shows_who_made_each_candidate(self, whole: tuple[Path, Ran]) -> None:
         shown = here("runs", "show", whole[0] / "out.jsonl.ledger", NAMES[2]).out
         assert "candidate 0 of weak" in shown

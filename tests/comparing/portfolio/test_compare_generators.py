@@ -121,6 +121,7 @@ class TestTheRows:
             row.cost for row in found.rows if row.solved == 1
         )
 
+    @pytest.mark.slow
     def test_learning_pays(self, found: GeneratorComparison) -> None:
         assert found["portfolio-learned"].cost < found["in-order(small, large)"].cost
 
