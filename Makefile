@@ -84,9 +84,9 @@ demo: $(DEMO)
 test: install browser postgres provers languages
 	$(BIN)/python tests/suite.py
 
-# Few examples of each property, and nothing that takes more than a second.
+# Few examples of each property, few cases of each test, and nothing that takes more than 0.1 seconds.
 quick: install
-	GRV_EXAMPLES=3 $(BIN)/python -m pytest -q -n auto --ignore-glob '*_in_browser.py' \
+	GRV_EXAMPLES=3 GRV_CASES=4 $(BIN)/python -m pytest -q -n auto \
 	  -m "not slow and not browser and not gpu and not soak and not alone"
 
 # The large counts: spoilt inputs over all commands, edits of ledgers, kills; and more examples.

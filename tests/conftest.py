@@ -7,14 +7,15 @@ import ipaddress
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
-from support.examples import EXAMPLES
+from support.examples import CASES, EXAMPLES
+from support.selection import few_cases, has_tests, short
 
 if TYPE_CHECKING:
     from support.postgres import Server
@@ -63,17 +64,41 @@ def _stay_here(event: str, args: tuple[object, ...]) -> None:
 sys.addaudithook(_stay_here)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes many minutes, unless it is asked for."""
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Give long texts a short name."""
+    return short(val) if isinstance(val, str | bytes) and len(val) > 100 else None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None]:
+    """Leave out what takes many minutes, unless it is asked for, and cases beyond `GRV_CASES`."""
+    if long := [item.nodeid[:200] for item in items if len(item.nodeid) > 500]:
+        raise pytest.UsageError(f"give these cases short ids: {long}")
+    in_files = list(items)
+    yield
     if "soak" not in config.getoption("markexpr"):
         items[:] = [item for item in items if item.get_closest_marker("soak") is None]
+    left = set(items)
+    kept = few_cases((item.nodeid for item in in_files if item in left), CASES)
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+    items[:] = [item for item in items if item.nodeid in kept]
+    if hasattr(config, "workerinput"):  # so that no worker is left with a long test at the end
+        items.sort(key=lambda item: not _is_of_a_slow_file(item))
+
+
+def _is_of_a_slow_file(item: pytest.Item) -> bool:
+    module = item.getparent(pytest.Module)
+    return module is not None and any(mark.name == "slow" for mark in module.own_markers)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not read files without a test that runs alone if only those are asked for."""
-    if not config.getoption("markexpr").endswith("and alone") or collection_path.suffix != ".py":
+    """Do not import files without a test that is asked for."""
+    marks = config.getoption("markexpr")
+    if not marks or collection_path.suffix != ".py":
         return None
-    return None if "mark.alone" in collection_path.read_text(encoding="utf-8") else True
+    return None if has_tests(collection_path.read_text(encoding="utf-8"), marks) else True
 
 
 def pytest_collection_finish() -> None:

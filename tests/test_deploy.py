@@ -122,6 +122,7 @@ def test_containers_have_no_rights() -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_settings_fit_their_schemas_and_each_other() -> None:
     inside: Mapping[str, str] = the("ConfigMap")["data"]
     files = {name: (DEPLOY / name).read_text(encoding="utf-8") for name in inside}

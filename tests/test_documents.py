@@ -233,6 +233,7 @@ PYTHON = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PYTHON, ids=name_of)
 def test_the_python_on_a_page_runs(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -291,6 +292,7 @@ def shown_checks() -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("record", shown_checks())
 def test_of_the_candidates_of_a_shown_check_the_first_passes(
     record: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -342,6 +344,7 @@ def test_the_page_about_own_code_shows_the_example() -> None:
     assert shown.strip() in (ROOT / "examples" / "own_code.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
 def test_an_example_runs_and_prints(
     example: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

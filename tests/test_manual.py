@@ -11,8 +11,9 @@ import pytest
 
 from support.environments import ROOT
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_man_pages_are_complete_and_well_formed(tmp_path: Path) -> None:
     subprocess.run([sys.executable, ROOT / "tools" / "manual.py", tmp_path], check=True)
     pages = sorted(tmp_path.glob("*.1"))

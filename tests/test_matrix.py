@@ -42,12 +42,14 @@ def test_make_hands_on_what_it_is_given(
     assert ran.stdout.splitlines() == words
 
 
+@pytest.mark.slow
 def test_all_environments_run_unless_some_are_named() -> None:
     names = list(environments())
     assert chosen("") == names
     assert chosen(f"{names[-1]}, {names[0]}") == [names[-1], names[0]]
 
 
+@pytest.mark.slow
 def test_a_name_that_no_environment_has_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"^3\.1-newest is no environment; there are: 3"):
         chosen("3.1-newest")

@@ -187,6 +187,7 @@ def test_a_picture_of_bounds_shows_both_ends() -> None:
     assert shows_safely(bounded._repr_html_())
 
 
+@pytest.mark.slow
 def test_the_figures_of_a_report_are_objects() -> None:
     report = report_on(LOG, orders=2, many_orders=2, policies=("default", "verify-all"))
     figures = report.figures

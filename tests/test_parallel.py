@@ -26,6 +26,7 @@ def no_process_is_left() -> Iterator[None]:
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2, 3, None])
 def test_results_come_in_the_order_of_the_parts(jobs: int | None) -> None:
     found = list(in_parts(lambda number: np.full(number, number), 40, jobs, MUCH))
@@ -33,6 +34,7 @@ def test_results_come_in_the_order_of_the_parts(jobs: int | None) -> None:
     assert [each.tolist() for each in found] == [[number] * number for number in range(40)]
 
 
+@pytest.mark.slow
 def test_several_processes_do_the_work_and_one_does_not_fork() -> None:
     assert set(in_parts(lambda _: os.getpid(), 30, 1, MUCH)) == {os.getpid()}
     assert os.getpid() not in set(in_parts(lambda _: os.getpid(), 30, 2, MUCH))
@@ -42,6 +44,7 @@ def test_small_work_stays_in_this_process() -> None:
     assert set(in_parts(lambda _: os.getpid(), 30, 2, SMALL)) == {os.getpid()}
 
 
+@pytest.mark.slow
 def test_an_exception_is_raised_as_if_there_were_no_processes() -> None:
     def work(number: int) -> int:
         if number == 3:
@@ -55,6 +58,7 @@ def test_an_exception_is_raised_as_if_there_were_no_processes() -> None:
         next(found)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_one_line_that_says_what_to_do() -> None:
     def work(number: int) -> int:
         if number == 5:
@@ -65,6 +69,7 @@ def test_a_worker_that_dies_is_one_line_that_says_what_to_do() -> None:
         list(in_parts(work, 8, 2, MUCH))
 
 
+@pytest.mark.slow
 def test_warnings_of_workers_are_told_once() -> None:
     def work(number: int) -> int:
         warnings.warn("be careful", UserWarning, stacklevel=1)
@@ -77,6 +82,7 @@ def test_warnings_of_workers_are_told_once() -> None:
     assert [str(each.message) for each in told] == ["be careful"]
 
 
+@pytest.mark.slow
 def test_threads_of_the_caller_are_no_reason_to_warn() -> None:
     ended = threading.Event()
     thread = threading.Thread(target=ended.wait)
@@ -92,6 +98,7 @@ def test_threads_of_the_caller_are_no_reason_to_warn() -> None:
     assert told == []
 
 
+@pytest.mark.slow
 def test_a_caller_that_stops_early_ends_the_workers() -> None:
     found = in_parts(lambda number: number, 100, 2, MUCH)
     assert next(found) == 0

@@ -64,6 +64,7 @@ def test_version_changelog_and_citation_are_written(tree: Path) -> None:
     assert (tree / "docs" / "cite.md").read_text() == "  year = {2026},\n  version = {0.2.1},\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "reason"),
     [("0.1.0", "not later than 0.1.0"), ("0.0.9", "not later"), ("1.0", "three numbers")],

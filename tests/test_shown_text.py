@@ -65,6 +65,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_every_csv_that_we_write_is_safe_and_is_read_back(log: Path) -> None:
     assert here("convert", log, "-o", "log.csv").code == 0
     assert here("compare", "log.csv", "--csv", "table.csv", "--policy", "verify-all").code == 0

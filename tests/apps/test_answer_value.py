@@ -53,6 +53,7 @@ def test_the_file_of_answers_has_the_value_that_was_verified(solved: Path) -> No
     assert "answer_value" not in answers["hopeless"]  # nothing was verified
 
 
+@pytest.mark.slow
 def test_exports_have_the_value(solved: Path) -> None:
     ledger = solved / "out.jsonl.ledger"
     assert here("runs", "export", ledger, "--out", solved / "log.csv").code == 0
@@ -65,6 +66,7 @@ def test_exports_have_the_value(solved: Path) -> None:
     assert (line["completion"], line["answer_value"]) == (TEXT, "42")
 
 
+@pytest.mark.slow
 def test_the_search_and_its_page_show_the_value(solved: Path) -> None:
     ledger = solved / "out.jsonl.ledger"
     said = here("runs", "show", ledger, "easy").out

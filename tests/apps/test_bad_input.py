@@ -182,6 +182,7 @@ def test_binary_junk(name: str, junk: bytes, complaint: Grv) -> None:
     assert complaint("compare", name, *OUTPUTS).startswith(name)
 
 
+@pytest.mark.slow
 def test_a_truncated_parquet(complaint: Grv) -> None:
     table = pa.table({"problem": ["a"] * 99, "candidate": range(99), "passed": [True] * 99})
     pq.write_table(table, "whole.parquet")

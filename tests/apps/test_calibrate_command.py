@@ -82,6 +82,7 @@ def calibrate(server: FakeOpenai, *more: object, **record: Any) -> tuple[int, st
     return ran.code, ran.out
 
 
+@pytest.mark.slow
 def test_a_judge_whose_errors_vary_is_measured_and_may_decide() -> None:
     write_log()
     with FakeOpenai(Grader(0.05, 0.1)) as server:
@@ -100,6 +101,7 @@ def test_a_judge_whose_errors_vary_is_measured_and_may_decide() -> None:
         found.refuse_other(binding(Problem("p", "?", check | {"rubric": "be kind"})))
 
 
+@pytest.mark.slow
 def test_a_judge_whose_errors_stay_may_not_decide_alone() -> None:
     write_log()
     with FakeOpenai(Grader(0.1, 0.02, stays=True)) as server:
@@ -110,6 +112,7 @@ def test_a_judge_whose_errors_stay_may_not_decide_alone() -> None:
     assert "no number of labels" in said
 
 
+@pytest.mark.slow
 def test_a_bad_judge_is_called_bad() -> None:
     write_log()
     with FakeOpenai(lambda prompt, index: '{"verdict": "pass"}') as server:
@@ -120,7 +123,7 @@ def test_a_bad_judge_is_called_bad() -> None:
 
 
 # Every twentieth call on right candidates errs, and every twentieth on wrong ones.
-FLAKY = """#!{python}
+FLAKY = """#!{python} -IS
 import os, sys
 right = sys.stdin.read().startswith("right")
 calls = os.open(f"{{__file__}}.{{right}}", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
@@ -130,6 +133,7 @@ sys.exit(0 if right != (number % 20 == 7) else 1)
 """
 
 
+@pytest.mark.slow
 def test_a_search_that_relies_on_a_bad_judge_is_refused_in_one_line() -> None:
     write_log(20)
     with FakeOpenai(Grader(0.7, 0.25)) as server:
@@ -160,6 +164,7 @@ def test_a_search_that_relies_on_a_bad_judge_is_refused_in_one_line() -> None:
     assert "put a surer check behind it" in ran.err
 
 
+@pytest.mark.slow
 def test_errors_of_a_flaky_check_are_measured_without_labels() -> None:
     write_log(24, labels=False)
     Path("check.py").write_text(FLAKY.format(python=sys.executable), encoding="utf-8")
@@ -177,6 +182,7 @@ def test_errors_of_a_flaky_check_are_measured_without_labels() -> None:
     assert "give at least --calls 3" in few.err
 
 
+@pytest.mark.slow
 def test_a_judge_without_labels_may_not_decide_alone() -> None:
     write_log(10, labels=False)
     with FakeOpenai(Grader(0.0, 0.0)) as server:
@@ -185,6 +191,7 @@ def test_a_judge_without_labels_may_not_decide_alone() -> None:
     assert "a judge needs gold labels" in said
 
 
+@pytest.mark.slow
 def test_the_errors_of_a_panel_are_those_of_its_votes_not_a_product() -> None:
     write_log()
     with FakeOpenai(Grader(0.3, 0.3, stays=True)) as server:
@@ -205,6 +212,7 @@ def _two_of_three(rate: float) -> float:
     return 3 * rate**2 * (1 - rate) + rate**3
 
 
+@pytest.mark.slow
 def test_a_judge_that_prefers_the_first_word_is_noticed() -> None:
     write_log(20)
 
@@ -226,6 +234,7 @@ def test_a_judge_that_prefers_the_first_word_is_noticed() -> None:
     assert "it prefers a place" in said
 
 
+@pytest.mark.slow
 def test_labels_of_people_are_gold_and_were_given_blind() -> None:
     write_log(12, labels=False)
     check = {"kind": "judge", "model": "openai:fake", "url": "http://127.0.0.1:1"}
@@ -262,6 +271,7 @@ def test_labels_of_people_are_gold_and_were_given_blind() -> None:
     assert found.false_pass.mean == found.false_fail.mean == 0
 
 
+@pytest.mark.slow
 def test_solutions_are_gold_and_verdicts_of_a_judge_are_not() -> None:
     write_log(6, labels=False)
     lines = [
@@ -315,6 +325,7 @@ def test_a_strange_record_of_calls_is_one_line_and_calls_nothing() -> None:
         assert server.received == []
 
 
+@pytest.mark.slow
 def test_calls_that_were_paid_for_are_not_made_again() -> None:
     write_log(3)
     with FakeOpenai(Grader(0.0, 0.0)) as server:

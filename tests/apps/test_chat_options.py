@@ -81,6 +81,7 @@ def test_a_problem_may_be_a_chat(server: FaultyServer) -> None:
     }
 
 
+@pytest.mark.slow
 def test_another_chat_or_system_message_is_another_search(server: FaultyServer) -> None:
     asked = [{"role": "user", "content": "6 * 7"}, {"role": "user", "content": "now"}]
     other = [{"role": "user", "content": "6 * 7\n\nuser: now"}]
@@ -102,6 +103,7 @@ def test_a_judge_and_a_reward_model_read_the_chat(server: FaultyServer) -> None:
     assert "system: Answer with a number.\n\nuser: What is 6 * 7?" in judged
 
 
+@pytest.mark.slow
 def test_no_key_of_a_request_gets_into_the_ledger_or_onto_the_screen() -> None:
     extra = json.dumps({"api_key": SECRET, "top_k": 1, "nested": [{"access_token": SECRET}]})
     refusing = Status(400, message=f"unknown field: api_key={SECRET}")

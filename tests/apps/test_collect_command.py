@@ -118,6 +118,7 @@ def test_interrupted_it_ends_with_130_and_without_a_log(tmp_path: Path) -> None:
     assert not log.exists()
 
 
+@pytest.mark.slow
 def test_a_sample_is_verified_and_a_failed_problem_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,6 +146,7 @@ def test_a_sample_is_verified_and_a_failed_problem_is_named(
     assert sum(row["passed"] is not None for row in rows(log)) == 5
 
 
+@pytest.mark.slow
 def test_with_prices_the_log_says_what_was_paid(tmp_path: Path) -> None:
     log, prices = tmp_path / "log.jsonl", tmp_path / "prices.toml"
     prices.write_text("[m]\ncompletion = 1000000\n[other]\nverify_call = 3\n")

@@ -90,6 +90,7 @@ def test_where_no_program_ran_no_isolation_is_claimed() -> None:
     assert "unprotected" not in ran.out
 
 
+@pytest.mark.slow
 def test_unsafe_isolation_is_named_by_the_live_commands_too() -> None:
     write(("good", RIGHT))
     with FaultyServer(text=lambda request, seed: "def f(x): return x + 1") as server:
@@ -97,6 +98,7 @@ def test_unsafe_isolation_is_named_by_the_live_commands_too() -> None:
             assert "isolation unsafe" in here(*command, "--isolation", "unsafe").out
 
 
+@pytest.mark.slow
 def test_a_job_file_is_the_users_word() -> None:
     with FaultyServer(text=lambda request, seed: "x") as server:
         Path("job.toml").write_text(

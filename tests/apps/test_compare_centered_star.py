@@ -40,6 +40,7 @@ def inverted(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("remember", ["True", "False"])
 def test_where_the_class_is_right_it_is_much_cheaper(inverted: Path, remember: str) -> None:
     centered = f"centered-star('{LOW}', remember={remember})"
@@ -58,6 +59,7 @@ def test_where_the_star_number_is_above_the_ratio_it_is_verify_all(inverted: Pat
     assert found["centered-star('subsets:8')"] == found["verify-all"]
 
 
+@pytest.mark.slow
 def test_the_example_of_the_documentation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -93,6 +93,7 @@ def test_interrupted_it_says_where_to_go_on(tmp_path: Path) -> None:
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_every_problem_of_the_demo_has_a_sound_check() -> None:
     with resources.as_file(resources.files("grv") / "data" / "demo.jsonl") as path:
         problems = list(read_problems(str(path)))

@@ -23,6 +23,8 @@ from grv.testing.servers import (
 )
 from support.commands import Ran, ended, here, records, start, without_outages
 
+pytestmark = pytest.mark.slow
+
 KINDS: dict[str, type[FakeServer]] = {
     "openai": FakeOpenai,
     "responses": FakeResponses,
@@ -200,7 +202,6 @@ CASES = {
 }
 
 
-@pytest.mark.slow
 @every
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_one_line_says_what_to_do(name: str, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +245,6 @@ def slow(prompt: str, index: int) -> str:
     return "It is \\boxed{42}." if index >= 30 else f"It is \\boxed{{{100 + index}}}."
 
 
-@pytest.mark.slow
 @every
 def test_nothing_is_paid_twice_after_a_kill(name: str) -> None:
     prices = {"prompt": 3.0, "completion": 15.0}

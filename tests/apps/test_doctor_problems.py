@@ -70,6 +70,7 @@ def test_all_sound_is_exit_code_0(tmp_path: Path) -> None:
     assert "1 problem: 1 sound" in ran.out
 
 
+@pytest.mark.slow
 def test_a_verdict_that_changes_is_found(tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     script = f"test -e {flag} && exit 1; grep -q right $0 && touch {flag}; grep -q right $0"
@@ -81,6 +82,7 @@ def test_a_verdict_that_changes_is_found(tmp_path: Path) -> None:
     assert row.reason.startswith("flaky: the solution passed")
 
 
+@pytest.mark.slow
 def test_commands_need_to_be_allowed(tmp_path: Path) -> None:
     check = {"kind": "command", "argv": ["grep", "-q", "hello", "{}"]}
     file = lines(tmp_path / "problems.jsonl", record("p", check, "hello"))

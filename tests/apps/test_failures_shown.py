@@ -249,6 +249,7 @@ def test_show_as_json_has_everything() -> None:
 HOSTILE = "\x1b[2J\x1b]0;mine\x07\r\u202egnihtyna\x9b31m\tend" + "".join(map(str, range(300)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--full",), ("--json",)])
 def test_no_text_of_a_candidate_controls_the_terminal(more: tuple[str, ...]) -> None:
     check = {"kind": "math", "answer": "42"}

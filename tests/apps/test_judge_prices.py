@@ -77,6 +77,7 @@ def reserved() -> list[float]:
 ERRING = {"errors": {"false_pass": 0.05, "false_fail": 0.05}, "temperature": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("panel", [False, True])
 def test_a_budget_in_dollars_reserves_the_worst_price_of_a_judge(panel: bool) -> None:
     prices = {"prompt": 1000.0, "completion": 2000.0}
@@ -105,6 +106,7 @@ def test_without_a_price_the_budget_says_what_is_missing() -> None:
     assert len(ran.err.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("models", ["openai:fake", ["openai:fake", "openai:fake", "openai:fake"]])
 def test_a_judge_or_a_panel_in_front_of_a_sure_check_is_in_bill_and_report(models: Any) -> None:
     prices = {"prompt": 1000.0, "completion": 2000.0}

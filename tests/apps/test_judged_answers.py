@@ -77,6 +77,7 @@ def solve(server: FakeOpenai, *more: object) -> list[dict[str, Any]]:
     return sorted(map(json.loads, lines), key=lambda answer: str(answer["problem"]))
 
 
+@pytest.mark.slow
 def test_a_judged_answer_is_called_judged_and_had_enough_passes() -> None:
     world = World(right=0.2, false_pass=0.2)
     with FakeOpenai(world) as server:
@@ -95,6 +96,7 @@ def test_a_judged_answer_is_called_judged_and_had_enough_passes() -> None:
     assert wrong <= 3  # .05 of 12 are expected at most
 
 
+@pytest.mark.slow
 def test_judged_and_verified_are_kept_apart_wherever_they_are_shown() -> None:
     world = World(right=0.5, false_pass=0.1)
     with FakeOpenai(world) as server:
@@ -140,6 +142,7 @@ def test_judged_and_verified_are_kept_apart_wherever_they_are_shown() -> None:
     assert labels == {**{f"p{number}": "judged" for number in range(4)}, "sure": ""}
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_pays_no_judge_again() -> None:
     world = World(right=0.2, false_pass=0.2)
     with FakeOpenai(world) as server:
@@ -199,6 +202,7 @@ def test_in_front_of_a_surer_check_a_judge_needs_no_calibration() -> None:
     assert all(each["answer"].startswith("right") for each in answers)
 
 
+@pytest.mark.slow
 def test_a_flaky_check_needs_as_many_passes_as_its_errors_say() -> None:
     """The check passes everything, so the number of calls is the number of passes needed."""
     Path("check.sh").write_text("#!/bin/sh\ncat > /dev/null\necho x >> calls\n", encoding="utf-8")

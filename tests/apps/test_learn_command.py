@@ -85,6 +85,7 @@ def test_it_says_what_it_learned_from_and_how_to_use_it(said: Said) -> None:
     assert prior.evidence.sources == ("log.csv",)
 
 
+@pytest.mark.slow
 def test_what_was_learned_is_a_row_of_a_comparison(said: Said) -> None:
     said("learn", "log.csv", "--score", "a", "-o", "prior.json")
     policies = ("--policy", "learned('prior.json')", "--policy", "adaptive")
@@ -94,6 +95,7 @@ def test_what_was_learned_is_a_row_of_a_comparison(said: Said) -> None:
     assert "learned('prior.json')  1,10" in table
 
 
+@pytest.mark.slow
 def test_several_logs_are_one_history(said: Said) -> None:
     text = said("learn", "log.csv", "other.csv", "--score", "a", "-o", "prior.json")
 
@@ -110,6 +112,7 @@ def test_labels_may_be_missing(said: Said) -> None:
     assert "censored, some labels missing: 6 problems" in text
 
 
+@pytest.mark.slow
 def test_a_combination_of_scores_ranks_like_a_score(said: Said) -> None:
     text = said("learn", "log.csv", "--score", "a", "--score", "b", "-o", "both.json")
     assert "both.json: for the score combined(a, b), hash" in text

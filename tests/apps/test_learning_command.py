@@ -65,6 +65,7 @@ def test_a_second_run_starts_from_the_ledger_of_the_first(tmp_path: Path) -> Non
     assert "decided 3 of 3 problems" in ran.out
 
 
+@pytest.mark.slow
 def test_a_job_file_names_it(tmp_path: Path) -> None:
     (tmp_path / "job.toml").write_text('[solve]\npolicy = "learning"\nat-once = 1\nbudget = 50\n')
     command = job(tmp_path, 7, "--out", tmp_path / "out")
@@ -96,6 +97,7 @@ def test_a_history_of_another_score_is_refused_before_any_work(tmp_path: Path) -
     assert not (tmp_path / "out.ledger").exists()
 
 
+@pytest.mark.slow
 def test_a_comparison_has_the_cost_by_position(tmp_path: Path) -> None:
     log, table = tmp_path / "log.csv", tmp_path / "table.json"
     chance = random.Random(1)

@@ -210,6 +210,7 @@ def test_an_unknown_model_at_each_provider(line: Line, monkeypatch: pytest.Monke
     assert "check the name of the model" in told
 
 
+@pytest.mark.slow
 @every
 def test_an_overloaded_server_of_each_provider(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     set_key(line, monkeypatch)
@@ -219,6 +220,7 @@ def test_an_overloaded_server_of_each_provider(line: Line, monkeypatch: pytest.M
     assert ran.code == 0, ran.err
 
 
+@pytest.mark.slow
 @each(lambda line: like(line).moderates)
 def test_a_moderated_prompt_at_each_provider(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     write("What is 6 * 7?", "Something forbidden")
@@ -231,6 +233,7 @@ def test_a_moderated_prompt_at_each_provider(line: Line, monkeypatch: pytest.Mon
     assert told.endswith("; reword the prompt, or leave this problem out")
 
 
+@pytest.mark.slow
 @every
 def test_a_refused_field_at_each_provider(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
     set_key(line, monkeypatch)

@@ -20,6 +20,8 @@ from support.servers import (
     Status,
 )
 
+pytestmark = pytest.mark.slow
+
 NAMES = [f"p{i:02}" for i in range(20)]
 
 
@@ -45,7 +47,6 @@ def all_solved(folder: Path) -> bool:
     return found == {"solved": len(NAMES)}
 
 
-@pytest.mark.slow
 def test_a_server_that_is_down_at_first_is_waited_for_and_the_screen_says_so(
     tmp_path: Path,
 ) -> None:
@@ -65,7 +66,6 @@ def test_a_server_that_is_down_at_first_is_waited_for_and_the_screen_says_so(
     assert last.startswith(f"127.0.0.1:{port} answers again, after ")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("code", [429, 500, 503])
 def test_waits_are_not_attempts(tmp_path: Path, code: int) -> None:
     with FaultyServer([Status(code, retry_after="0.05")] * 30, text=text) as server:
@@ -91,7 +91,6 @@ def test_when_patience_ends_the_run_stops_and_no_problem_fails(tmp_path: Path) -
     assert all_solved(tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "advice"),
     [
@@ -122,7 +121,6 @@ def test_what_no_call_can_survive_stops_the_run_at_once(
     assert all_solved(tmp_path)
 
 
-@pytest.mark.slow
 def test_calls_in_flight_are_recorded_before_the_run_stops(tmp_path: Path) -> None:
     seen: list[Received] = []
 
@@ -141,7 +139,6 @@ def test_calls_in_flight_are_recorded_before_the_run_stops(tmp_path: Path) -> No
         assert max(asked.values()) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "what"),
     [
@@ -165,7 +162,6 @@ def test_a_run_stops_if_nothing_it_gets_is_of_use(tmp_path: Path, fault: Fault, 
     assert served < (400 if fault == Null() else 50)
 
 
-@pytest.mark.slow
 def test_a_full_disk_under_the_answers_is_named(tmp_path: Path) -> None:
     with FaultyServer(text=text) as server:
         given = command(tmp_path, server.url, "--ledger", tmp_path / "ledger", "--out", "/dev/full")

@@ -127,6 +127,7 @@ def test_a_class_verifies_and_reads_the_data_in_the_check() -> None:
     assert records(Path("out"))[0]["answer"] == "3"
 
 
+@pytest.mark.slow
 def test_an_object_that_scores_receives_log_probabilities() -> None:
     Path("my.py").write_text(
         CODE
@@ -148,6 +149,7 @@ surprise = Surprise()
     assert asked == [True, True, False]
 
 
+@pytest.mark.slow
 def test_a_policy_of_ones_own_decides_everywhere() -> None:
     assert here(*solve("--policy", "my.py:Patient(batch=2)")).code == 0
     shown = here("runs", "show", "out.ledger", "a").out
@@ -166,6 +168,7 @@ def test_a_policy_of_ones_own_decides_everywhere() -> None:
     assert "my.py:Patient" in Path("report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_changed_function_never_reuses_verdicts() -> None:
     assert here(*solve()).code == 0
     first = len(seen())
@@ -179,6 +182,7 @@ def test_a_changed_function_never_reuses_verdicts() -> None:
     assert here("runs", "list", "out.ledger").out.count(" a ") == 2
 
 
+@pytest.mark.slow
 def test_a_change_in_an_imported_file_counts_too() -> None:
     Path("limits_of_mine.py").write_text("LIMIT = 3\n")
     Path("my.py").write_text("from limits_of_mine import LIMIT\n" + CODE.replace("LIMIT = 8", ""))
@@ -198,6 +202,7 @@ def test_a_folder_with_the_name_of_an_installed_package_is_not_read(tmp_path: Pa
     assert list(_imported(source, tmp_path, set())) == [tmp_path / "mine/part.py"]
 
 
+@pytest.mark.slow
 def test_moving_a_file_to_another_folder_changes_nothing() -> None:
     assert here(*solve()).code == 0
     first = len(seen())
@@ -237,6 +242,7 @@ def test_a_wrong_function_is_one_line_with_what_was_expected(
     assert said in refuses(solve(*given))
 
 
+@pytest.mark.slow
 def test_a_function_that_raises_is_named_with_its_line() -> None:
     ran = here(*solve("--score", "my.py:raises"))
     assert f"raised KeyError: '1' (my.py:{line('{}[text]')})" in ran.err
@@ -264,6 +270,7 @@ def test_a_file_that_cannot_be_imported_is_one_line(content: str, said: str) -> 
     assert said in refuses(solve())
 
 
+@pytest.mark.slow
 def test_a_job_file_names_code_only_with_permission_on_the_command_line() -> None:
     Path("job.toml").write_text(
         'problems = "problems"\nallow-commands = true\nbudget = 500\nout = "out"\n'
@@ -281,6 +288,7 @@ def test_a_job_file_names_code_only_with_permission_on_the_command_line() -> Non
     assert not Path("harmed").exists()
 
 
+@pytest.mark.slow
 def test_no_data_file_can_import_code() -> None:
     Path("evil.py").write_text("open('harmed', 'w')\nclass Policy: ...\n")
     here("collect", "problems", *ALL, "-n", 10, "--out", "log.csv")

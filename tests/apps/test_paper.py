@@ -123,6 +123,7 @@ def labels_of(path: str) -> dict[int, bool]:
     return {row["candidate"]: row["passed"] for row in rows}
 
 
+@pytest.mark.slow
 def test_a_log_with_published_labels_is_marked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

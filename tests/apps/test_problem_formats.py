@@ -312,6 +312,7 @@ def test_a_wrong_configuration_is_one_line(
     assert said in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prompt", "value", "others"),
     [("{{a}}" * 100, "x", 0), ("Q", "{{a}}" * 100, 0), ("Q", "x", 100)],
@@ -338,6 +339,7 @@ def test_a_few_bytes_of_a_configuration_do_not_become_gigabytes(
     assert "takes more than" in refused(tmp_path, capsys, "promptfoo", str(file))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["[*{0},*{0}]", "{{<<: [*{0},*{0}]}}"])
 def test_aliases_that_stand_for_too_much_are_refused(part: str) -> None:
     bomb = "a0: &a0 {x: 1}\n"

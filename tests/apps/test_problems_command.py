@@ -155,6 +155,7 @@ def _peak_of(function: Callable[[], object]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pickled",
     [

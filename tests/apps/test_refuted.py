@@ -45,6 +45,7 @@ def live(command: str, problems: Path, server: FaultyServer, out: Path, *more: o
     return ran.out
 
 
+@pytest.mark.slow
 def test_a_live_search_neither_verifies_nor_bills_them_and_says_so(
     problems: Path, server: FaultyServer, tmp_path: Path
 ) -> None:
@@ -74,6 +75,7 @@ def test_a_live_search_neither_verifies_nor_bills_them_and_says_so(
     assert here("runs", "check", f"{out}.ledger").code == 0
 
 
+@pytest.mark.slow
 def test_an_option_turns_it_off(problems: Path, server: FaultyServer, tmp_path: Path) -> None:
     out = tmp_path / "answers.jsonl"
     said = live("solve", problems, server, out, "--no-refute", "--policy", "verify-all")
@@ -135,6 +137,7 @@ def test_a_sample_stays_fair_only_chosen_candidates_have_a_label(
     assert all(row["passed"] is False for row in rows if row["refuted"])
 
 
+@pytest.mark.slow
 def test_an_exported_ledger_has_the_column(
     problems: Path, server: FaultyServer, tmp_path: Path
 ) -> None:

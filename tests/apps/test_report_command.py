@@ -43,6 +43,7 @@ def test_a_page_its_numbers_and_its_tables(log: str, capsys: pytest.CaptureFixtu
     assert {row["costs"] for row in rows} == {"1,10", "1,30"}
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_compare(log: str, capsys: pytest.CaptureFixture[str]) -> None:
     policies = ["--policy", "adaptive", "--policy", "verify-all", "--policy", "default"]
     options = [*policies, "--seed", "3", "--width", "all", "--baseline", "verify-all"]
@@ -60,6 +61,7 @@ def test_the_numbers_are_those_of_compare(log: str, capsys: pytest.CaptureFixtur
     assert "log: ratios are relative to verify-all." in summary["notes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -155,6 +157,7 @@ def test_a_job_file_says_it_all(log: str) -> None:
     }
 
 
+@pytest.mark.slow
 def test_figures_without_matplotlib_are_refused_before_any_work(
     log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -198,6 +201,7 @@ def test_what_is_wrong_is_said_in_one_line(
     assert not Path("report.html").exists()
 
 
+@pytest.mark.slow
 def test_an_interrupted_report_leaves_no_file(
     log: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import tomllib
@@ -27,6 +28,7 @@ JOBS = [
 ]
 
 
+@functools.cache  # a schema is large, and it is checked itself
 def validator(name: str) -> jsonschema.Draft202012Validator:
     made = schema(name)
     jsonschema.Draft202012Validator.check_schema(made)

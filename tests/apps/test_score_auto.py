@@ -134,6 +134,7 @@ def test_a_named_score_of_log_probabilities_stops_with_the_first_response() -> N
     )
 
 
+@pytest.mark.slow
 def test_a_run_of_the_former_default_goes_on_and_pays_nothing_twice() -> None:
     write(2)
     wrong = lambda prompt, index: f"It is \\boxed{{{100 + index}}}."  # noqa: E731

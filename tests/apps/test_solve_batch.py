@@ -147,6 +147,7 @@ def test_four_processes_and_fifty_kills(tmp_path: Path) -> None:
     killed_again_and_again(tmp_path, 2000, 50, 4)
 
 
+@pytest.mark.slow
 def test_a_process_with_another_schedule_is_refused(tmp_path: Path) -> None:
     write(tmp_path, 3)
     with FaultyServer(text=text) as server, closing(SqliteLedger(tmp_path / "ledger")) as other:

@@ -187,6 +187,7 @@ def test_the_budget_holds_for_batches() -> None:
     assert 0 < server.charged <= 0.15
 
 
+@pytest.mark.slow
 def test_the_wait_has_a_price() -> None:
     write(2)
     with KINDS["openai"](text, prices=PRICES) as server:
@@ -252,6 +253,7 @@ def test_a_batch_that_is_refused_as_a_whole_stops_the_run_and_costs_nothing() ->
     assert "leave out --batch" in ran.err
 
 
+@pytest.mark.slow
 def test_a_wrong_key_stops_the_run_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     write(2)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-0123456789abcdef")

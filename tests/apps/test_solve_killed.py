@@ -16,6 +16,8 @@ from grv.ledger.sqlite import SqliteLedger
 from support.commands import grv, here, kill, records, start, write_problems
 from support.servers import FaultyServer, Received
 
+pytestmark = pytest.mark.soak
+
 NAMES = [f"p{i:02}" for i in range(12)]
 RIGHT = {name: 6 + 5 * i % 29 for i, name in enumerate(NAMES)}
 KILLS, CONCURRENCY = 10, 4
@@ -62,7 +64,6 @@ def on_record(path: Path) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
     return made, found
 
 
-@pytest.mark.soak
 def test_killed_at_random_moments_it_pays_for_nothing_twice(tmp_path: Path) -> None:
     seen, ledger, out = tmp_path / "seen", tmp_path / "ledger", tmp_path / "out"
     problems = write_problems(tmp_path / "problems", NAMES, seen=seen, seconds=0.05)

@@ -17,13 +17,14 @@ from support.commands import Ran, ended, grv, start
 from support.counting import CountingServer
 from support.money import GENERATE, VERIFY, World, hold
 
+pytestmark = pytest.mark.slow
+
 
 def lines(ran: Ran) -> list[str]:
     """What a command says on stderr, without the line that a limit is missing."""
     return [line for line in ran.err.splitlines() if "no limit is set" not in line]
 
 
-@pytest.mark.slow
 def test_a_ledger_that_is_deleted_stops_its_run_and_no_budget_is_spent_twice(
     tmp_path: Path,
 ) -> None:
@@ -49,7 +50,6 @@ def test_a_ledger_that_is_deleted_stops_its_run_and_no_budget_is_spent_twice(
         hold("ledger deleted, then put back", world, server)
 
 
-@pytest.mark.slow
 def test_what_was_paid_in_a_run_leaves_out_other_processes(tmp_path: Path) -> None:
     world = World(tmp_path)
     first = world.problems(["p0"], "first")
@@ -69,7 +69,6 @@ def test_what_was_paid_in_a_run_leaves_out_other_processes(tmp_path: Path) -> No
     assert 0 < paid[1] <= 30
 
 
-@pytest.mark.slow
 def test_a_reader_that_does_not_read_keeps_nothing_from_being_recorded_or_interrupted(
     tmp_path: Path,
 ) -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from support.commands import grv, here, records
 
+pytestmark = pytest.mark.slow
+
 PROBLEMS: list[dict[str, Any]] = [
     {
         "problem": f"{name}",
@@ -24,7 +26,6 @@ PROBLEMS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("served", [False, True], ids=["embedded", "served"])
 def test_a_real_model_within_a_small_budget(
     tmp_path: Path, served: bool, request: pytest.FixtureRequest

@@ -78,6 +78,7 @@ def test_a_saved_comparison_is_told_from_a_log(log: Path, tmp_path: Path) -> Non
         read_sources([SourceFile(str(path))])
 
 
+@pytest.mark.slow
 def test_a_ledger_is_a_log_of_what_was_verified(ledger: str) -> None:
     (source,) = read_sources([SourceFile(ledger)])
     assert source.kind == "ledger"

@@ -14,6 +14,8 @@ import pytest
 
 from support.commands import grv
 
+pytestmark = pytest.mark.slow
+
 LIVE = ["--generator", "openai:m", "--base-url", "http://localhost:1/v1", "--out"]
 ESCAPE = re.compile(rb"\x1b\[[0-9;?]*[a-zA-Z]")
 COLOUR = b"\x1b[1m"  # bold: the head of a table
@@ -47,7 +49,6 @@ def on_a_terminal(*words: str, until: bytes = b"", within: float = 60) -> bytes:
     return seen
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "bar"),
     [
@@ -69,7 +70,6 @@ def test_progress_is_shown_before_the_data_are_read(words: list[str], bar: bytes
     assert bar in ESCAPE.sub(b"", on_a_terminal(*words, until=bar))
 
 
-@pytest.mark.slow
 def test_a_table_has_colour_on_a_terminal_and_none_in_a_pipe(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -141,6 +141,7 @@ def _headers_without_spans() -> dict[str, str]:
         return dict(server.received[0].headers)
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_for_spans_that_nobody_records() -> None:
     code = (
         "import sys, grv; grv.solve_now('4', generator=lambda p: '4', scorer=lambda p, t: 0.0,"

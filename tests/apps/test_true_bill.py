@@ -126,6 +126,7 @@ def bill(folder: Path, *, says_cost: bool, calls: int) -> None:
     assert f"{reported:.4g} dollars" in ran.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("says_cost", [True, False])
 def test_the_dollars_are_those_that_the_server_charged(tmp_path: Path, says_cost: bool) -> None:
     bill(tmp_path, says_cost=says_cost, calls=200)
@@ -187,6 +188,7 @@ def bill_of(folder: Path, name: str, calls: int) -> None:
     )
 
 
+@pytest.mark.slow
 @every
 def test_the_dollars_of_each_dialect(tmp_path: Path, name: str) -> None:
     bill_of(tmp_path, name, 60)
@@ -262,6 +264,7 @@ def test_a_budget_of_5_dollars_holds_over_many_calls(tmp_path: Path, name: str) 
     assert budget_of(tmp_path, name, 5, 4, "--policy", "fixed(16, 1)") >= 2000
 
 
+@pytest.mark.slow
 def test_a_budget_in_dollars_covers_lost_calls_too(tmp_path: Path) -> None:
     options = ("--costs", "measured", "--prices", tmp_path / "prices.toml")
     with FaultyServer(faults(11), tariff=Tariff(says_cost=False)) as server:
@@ -296,6 +299,7 @@ def test_measured_costs_stop_at_once_if_nobody_says_what_a_call_costs(tmp_path: 
     assert asked < 20
 
 
+@pytest.mark.slow
 def test_measured_costs_are_what_the_server_says(tmp_path: Path) -> None:
     options = ("--costs", "measured:0.001,0.001", "--most", "0.01,0.001", "--budget", "0.02usd")
     with FaultyServer(tariff=TARIFF) as server:
@@ -405,6 +409,7 @@ def test_a_budget_in_dollars_holds_with_a_judge(tmp_path: Path, name: str) -> No
     assert reported <= server.charged + judge.charged + 1e-9
 
 
+@pytest.mark.slow
 def test_what_a_judge_says_in_vain_is_possibly_paid(tmp_path: Path) -> None:
     """Only the judge loses answers. Without a result, the whole reserve of a call counts."""
     judge = FakeAnthropic(

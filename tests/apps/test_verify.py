@@ -56,6 +56,7 @@ def test_every_candidate_gets_its_label(tmp_path: Path) -> None:
     assert list(found[0]) == list(found[2]) == names
 
 
+@pytest.mark.slow
 def test_started_again_it_does_nothing_twice(tmp_path: Path) -> None:
     file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": slow(6)})
     run("verify", file, "-o", tmp_path / "out")
@@ -105,6 +106,7 @@ def test_broken_verdicts_are_exit_code_one_and_tried_again(tmp_path: Path) -> No
     assert [label["verdict"] for label in labels(tmp_path / "out")] == ["passed"]
 
 
+@pytest.mark.slow
 def test_the_cache_is_closed_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stores = []
 
@@ -123,6 +125,7 @@ def test_the_cache_is_closed_at_the_end(tmp_path: Path, monkeypatch: pytest.Monk
     assert sorted(path.name for path in tmp_path.glob("cache*")) == ["cache"]
 
 
+@pytest.mark.slow
 def test_evidence_and_cache_on_request(tmp_path: Path) -> None:
     file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": [WRONG]})
     for name in ("one", "two"):
@@ -165,6 +168,7 @@ def test_bad_files_are_said_in_one_line_before_any_work(tmp_path: Path) -> None:
     assert "given twice" in err
 
 
+@pytest.mark.slow
 def test_a_label_belongs_to_the_text_and_the_check_it_is_of(tmp_path: Path) -> None:
     def given(text: str, check: dict[str, Any]) -> Path:
         return problems(tmp_path / "in", {"problem": "a", "check": check, "candidates": [text]})
@@ -190,6 +194,7 @@ def test_a_label_that_is_of_no_text_is_not_continued(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == forged
 
 
+@pytest.mark.slow
 def test_a_label_is_joined_only_with_the_text_that_it_is_of(tmp_path: Path) -> None:
     file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": [RIGHT]})
     run("verify", file, "-o", tmp_path / "out.jsonl")
@@ -203,6 +208,7 @@ def test_a_label_is_joined_only_with_the_text_that_it_is_of(tmp_path: Path) -> N
             assert ("or its label is of another text" in err) == bool(expected)
 
 
+@pytest.mark.slow
 def test_labels_of_another_file_are_not_added_to(tmp_path: Path) -> None:
     file = problems(tmp_path / "in", {"problem": "a", "check": CHECK, "candidates": [RIGHT]})
     other = problems(tmp_path / "in2", {"problem": "b", "check": CHECK, "candidates": [RIGHT]})

@@ -56,6 +56,7 @@ def test_a_look_tells_running_from_stopped(ledger: SqliteLedger) -> None:
     assert len(Watched.look(ledger, 3).rows) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 140])
 def test_a_long_name_is_cut_and_no_number_is(ledger: SqliteLedger, width: int) -> None:
     console = Console(width=width, color_system=None)
@@ -76,6 +77,7 @@ def test_a_long_name_is_cut_and_no_number_is(ledger: SqliteLedger, width: int) -
     ]
 
 
+@pytest.mark.slow
 def test_elsewhere_than_on_a_terminal_sums_are_lines(ledger: SqliteLedger) -> None:
     command = [sys.executable, "-m", "grv", "runs", "watch", ledger.path, "--every", "0.1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching:

@@ -6,6 +6,7 @@ import importlib.util
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -130,9 +131,9 @@ def judge_pairs(
 
 def test_fifty_queries_pass_and_near_misses_fail(verifier: CheckVerifier) -> None:
     assert len(ALL_PAIRS) == 50
-    database = sqlite3.connect(":memory:")
-    database.executescript(TABLES)
-    judge_pairs(verifier, "sqlite", ALL_PAIRS, lambda query: database.execute(query).fetchall())
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(TABLES)
+        judge_pairs(verifier, "sqlite", ALL_PAIRS, lambda query: database.execute(query).fetchall())
 
 
 def rows_of_duckdb() -> Rows:
@@ -184,14 +185,14 @@ def test_variants_of_duckdb_keep_the_constraints(verifier: CheckVerifier) -> Non
 
 def test_a_database_is_a_file(verifier: CheckVerifier, tmp_path: Path) -> None:
     path = tmp_path / "some file.sqlite"
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.executescript(TABLES)
     check = sql(PAIRS[0][0]) | {"databases": [str(path)]}
     del check["schema"]
     assert found(verifier, PAIRS[0][1], **check).verdict is Verdict.PASSED
     before = verifier.conditions(Problem("p", check=check))
     assert found(verifier, PAIRS[0][2], **check).verdict is Verdict.FAILED
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("INSERT INTO emp VALUES (9, 'Dan', 900, 'Bern', '2023-01-01', 3)")
     assert verifier.conditions(Problem("p", check=check)) != before
 

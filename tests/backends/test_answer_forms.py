@@ -10,6 +10,8 @@ from grv.core.values import Verdict
 from grv.text import checksum
 from support.fuzzing.answers import CONTINUED, FORMS, REFUSED, answers
 
+pytestmark = pytest.mark.slow
+
 
 def misjudged(seed: int, n: int) -> tuple[list[str], list[str]]:
     """The names of right answers that were refused, and of wrong ones that passed."""
@@ -31,7 +33,6 @@ def misjudged(seed: int, n: int) -> tuple[list[str], list[str]]:
     return [name for name in refused if not name.startswith(REFUSED)], passed
 
 
-@pytest.mark.slow
 def test_answers_in_every_form_are_judged_by_their_programs() -> None:
     assert misjudged(1, 2 * len(FORMS | CONTINUED)) == ([], [])
 

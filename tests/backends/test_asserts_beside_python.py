@@ -24,6 +24,8 @@ from grv.core.values import Verdict
 from support.commands import as_from_a_terminal
 from support.fuzzing.asserts import SPECIAL, Case, cases
 
+pytestmark = pytest.mark.slow
+
 LIMITS = RunLimits(seconds=5, output_mb=2)
 PATIENCE = 30.0  # seconds for a program outside: one that takes longer does not pass
 DATA = Path(os.environ.get("GRV_DATA", "data")) / "humaneval_programs.jsonl.gz"
@@ -104,7 +106,6 @@ def real(problems: int, programs: int) -> Iterator[Case]:
                 yield Case(name, program, record["test"], record["entry_point"], record["prompt"])
 
 
-@pytest.mark.slow
 def test_a_verdict_is_that_of_a_process_and_of_python(
     pair: WorkerPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

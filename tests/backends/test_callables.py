@@ -154,6 +154,7 @@ print(solution.outcome)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["generator", "scorer", "verifier"])
 def test_a_function_that_never_returns_does_not_keep_the_program_from_exiting(which: str) -> None:
     program = HANGING.replace("{which}", which)

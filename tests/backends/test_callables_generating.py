@@ -14,6 +14,7 @@ from grv.backends.protocols import Draft, Problem, Score, Usage
 from grv.backends.scorers.length import LengthScorer
 from grv.core.errors import GeneratorError, ScorerError, UsageError
 from grv.testing.contracts_backends import GeneratorContract, ScorerContract
+from support.selection import short
 
 PROBLEM = Problem("p", "Say something")
 
@@ -181,7 +182,7 @@ async def test_a_function_that_hangs_can_be_left_alone() -> None:
         ("0.5", None, "the score is '0.5'"),
         (Score(None, reason="too dull"), None, "too dull"),
     ],
-    ids=str,
+    ids=short,
 )
 async def test_anything_but_a_finite_number_is_no_score(
     said: Any, value: float | None, reason: str

@@ -66,6 +66,7 @@ def json_client(
     return lambda seed: made.post({**BODY, "seed": seed}, "p"), made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [endpoint, json_client])
 async def test_idle_connections_are_closed_without_a_further_request(
     kind: Callable[

@@ -85,6 +85,7 @@ SHOW: dict[str, dict[str, Any]] = {  # what asks a server for the model's though
 }
 
 
+@pytest.mark.slow
 @every
 def test_a_candidate_with_its_tokens_and_its_thoughts_apart(name: str) -> None:
     with KINDS[name](lambda prompt, index: "it is four", thinks=5, cached=2, written=1) as server:

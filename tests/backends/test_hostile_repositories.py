@@ -66,6 +66,7 @@ def make_hostile(target: Path, program: Path) -> None:
     os.utime(target / "a.py", (1, 1))  # git compares contents where times differ
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("monitor", [False, True])
 def test_the_configuration_of_a_repository_starts_nothing(tmp_path: Path, monitor: bool) -> None:
     target = repository(tmp_path / "there")

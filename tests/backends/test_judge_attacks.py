@@ -53,6 +53,7 @@ def test_every_text_reads_back_and_has_no_mark_of_a_chat_format(text: str) -> No
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_gullible_judge_hears_no_attack(verifier: CheckVerifier, dialect: str) -> None:
     with DIALECTS[dialect](gullible_judge) as server:
@@ -89,6 +90,7 @@ def test_a_text_that_could_push_the_instruction_out_is_not_sent(verifier: CheckV
     assert "more than 200,000 bytes" in found.reason
 
 
+@pytest.mark.slow
 def test_doctor_says_whether_words_to_the_judge_help(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -245,6 +245,7 @@ def test_a_dropped_candidate_is_paid_for_and_its_text_is_in_no_file(
     assert not any(marker in each or REAL in each for each in [printed, *files])
 
 
+@pytest.mark.slow
 def test_a_dropped_candidate_is_never_the_best_one_and_never_a_label(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -153,6 +153,7 @@ BODIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", BODIES)
 async def test_an_endless_answer_ends_at_the_limit_and_is_never_held_whole(

@@ -233,6 +233,7 @@ def test_it_works_off_the_main_thread_too() -> None:
     assert found == [Verdict.PASSED]
 
 
+@pytest.mark.slow
 def test_without_the_extra_one_line_says_what_to_install() -> None:
     script = """
 import sys
@@ -359,6 +360,7 @@ def test_no_text_breaks_the_judge(text: str) -> None:
     check.key(text)
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.sampled_from(

@@ -56,6 +56,7 @@ def test_of_the_written_pairs_no_wrong_one_passes_and_few_right_ones_fail() -> N
     assert all(count <= right[family] / 10 for family, count in by_family.items())
 
 
+@pytest.mark.slow
 def test_of_pairs_that_the_code_was_not_made_for_no_wrong_one_passes() -> None:
     """A sample of 125 families, written without knowledge of the code."""
     accepted, refused, right = judged(written("math_blind_pairs.jsonl"))

@@ -20,6 +20,7 @@ from grv.backends.protocols import Draft, Problem
 from grv.core.errors import GeneratorError, UsageError
 from grv.files import is_number
 from grv.testing.contracts_backends import GeneratorContract
+from support.selection import short
 from support.servers import (
     Cut,
     Drop,
@@ -141,6 +142,7 @@ async def test_a_prompt_that_is_too_long_is_refused_in_the_servers_words(model_u
     assert generator.batch is None  # it was not `n` that was refused
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_stop_strings_end_a_candidate(model_url: str) -> None:
     generator = OpenaiGenerator(
@@ -229,7 +231,7 @@ async def test_a_server_that_gives_one_at_a_time_is_remembered(
         (Say('{"choices": [1, {}, {"text": 5}]}'), "an answer without choices", None),
         (Say('{"error": "out of memory"}'), "an error instead of an answer: out of mem", None),
     ],
-    ids=str,
+    ids=short,
 )
 async def test_a_fault_is_an_error_of_the_generator_and_the_next_call_works(
     fault: Fault, message: str, retry_after: float | None

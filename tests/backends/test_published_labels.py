@@ -190,6 +190,7 @@ def test_a_program_is_judged_as_the_published_harness_judges_it(
     assert verifier.find(ours, program).verdict.value == ("passed" if own else "failed")
 
 
+@pytest.mark.slow
 def test_all_tests_share_the_time_of_one(verifier: CheckVerifier) -> None:
     tests = [{"input": "", "output": "1"}] * 4
     check = {"kind": "stdin", "tests": tests, "limits": {"seconds": 0.5}}

@@ -14,6 +14,7 @@ from grv.backends.scorers.reward_http import RewardScorer
 from grv.backends.scorers.reward_options import Reward, Split
 from grv.core.errors import ScorerError, UsageError
 from grv.testing.contracts_backends import ScorerContract
+from support.selection import short
 from support.servers import Cut, Drop, Fault, FaultyServer, Fewer, NotNumbers, Say, Status
 
 PROBLEM = Problem("p", "What is two and two?")
@@ -259,7 +260,7 @@ async def test_one_draft_that_is_refused_does_not_cost_the_others_their_scores()
         (Say("[]"), "an answer without data", None),
         (Say('{"data": []}'), "an answer without data", None),
     ],
-    ids=str,
+    ids=short,
 )
 async def test_a_server_that_cannot_be_asked_is_an_error_of_the_scorer(
     fault: Fault, message: str, retry_after: float | None

@@ -182,6 +182,7 @@ ANSWERS: dict[str, tuple[int, Callable[[str], Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_no_backend_repeats_a_secret(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", PLAIN_KEY)

@@ -71,6 +71,7 @@ def test_the_page_has_a_problem_of_each_kind_that_it_explains(
     assert kinds == explained - {"human", "repo"}  # which have pages of their own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CANDIDATES)
 def test_a_right_candidate_passes_and_a_wrong_one_fails(
     name: str, problems: dict[str, Problem]
@@ -96,6 +97,7 @@ def test_the_exit_code_of_a_command_is_the_verdict(script: str, verdict: Verdict
         assert verifier.find(problem, "text").verdict is verdict
 
 
+@pytest.mark.slow
 def test_a_candidate_that_a_command_runs_can_forge_its_verdict() -> None:
     """What the page warns of; the sandbox does not fall for it."""
     forged = "import os; os._exit(0)"

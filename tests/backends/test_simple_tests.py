@@ -24,6 +24,7 @@ from grv.backends.verifiers.programs.simple_tests import Unclear, simple_test
 from grv.backends.verifiers.worker_pair import WorkerPair
 from grv.core.values import Verdict
 from support.examples import examples
+from support.selection import short
 
 SIMPLE = {
     "check": "def check(candidate):\n    assert candidate(1, 2) == 3\n",
@@ -270,6 +271,7 @@ def simple_tests(draw: st.DrawFn) -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(simple_tests(), st.lists(st.sampled_from(range(len(ANSWERS))), min_size=1, max_size=6))
 def test_the_judge_ends_a_test_as_python_does(test: str, picked: list[int]) -> None:
@@ -315,7 +317,7 @@ def test_most_plain_answers_are_clear() -> None:
         {"raised": ["ValueError"], "exception": ["X", "ValueError", ["builtins.OSError"], ["t"]]},
         {},
     ],
-    ids=str,
+    ids=short,
 )
 def test_an_odd_answer_is_left_to_the_process(answer: Mapping[str, Any]) -> None:
     found = simple_test("assert f(1) == 3", "", "f")

@@ -214,6 +214,7 @@ def test_two_entries_do_not_have_one_name() -> None:
         table("room", [SCORERS["length"], SCORERS["judge"], SCORERS["length"]])
 
 
+@pytest.mark.slow
 def test_nothing_heavy_is_loaded_before_it_is_asked_for() -> None:
     program = (
         "import sys, grv.backends.by_name, grv.backends.callables, grv.backends.generators.openai, "

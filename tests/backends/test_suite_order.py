@@ -265,6 +265,7 @@ def test_no_verdict_of_two_thousand_programs_depends_on_the_order(
     verdicts([records_of(each, kind) for each in mutants(count, seed=5)], pair)
 
 
+@pytest.mark.slow
 def test_counts_outlive_the_parsed_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("grv.backends.verifiers.pool._PARSED", 1)
     tests = [{"args": [number], "expected": number} for number in range(2)]

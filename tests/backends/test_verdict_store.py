@@ -115,6 +115,7 @@ def test_another_database_is_left_alone(tmp_path: Path) -> None:
         assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_damaged_store_is_named(tmp_path: Path) -> None:
     path = tmp_path / "verdicts"
     store = VerdictStore(path)

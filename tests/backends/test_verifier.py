@@ -30,6 +30,7 @@ WRONG = "def f(x): return x"
 FOREVER = "def f(x):\n    while True: pass"
 
 
+@pytest.mark.slow
 def test_it_is_a_verifier_and_verifies_in_parallel() -> None:
     async def main(verifier: Verifier) -> list[Verdict]:
         drafts = [RIGHT, WRONG, "nonsense (", RIGHT + " # again"]
@@ -54,6 +55,7 @@ def test_a_plain_loop_gets_findings_as_they_come() -> None:
     assert all(judged.key and judged.key.startswith("tree:") for judged in found.values())
 
 
+@pytest.mark.slow
 def test_it_takes_no_more_jobs_than_it_needs() -> None:
     taken = []
 
@@ -118,6 +120,7 @@ def test_programs_that_differ_in_their_docstrings_have_verdicts_of_their_own(
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right_first", [True, False])
 def test_a_pass_belongs_to_the_program_that_ran(
     right_first: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -137,6 +140,7 @@ def test_a_pass_belongs_to_the_program_that_ran(
     store.close()
 
 
+@pytest.mark.slow
 def test_the_evidence_says_what_was_read_and_a_pass_has_the_program() -> None:
     block = "```python\ndef f(x):\n    return {}\n```\n"
     text = f"First:\n\n{block.format('x')}\nBetter:\n\n{block.format('x + 1')}"
@@ -187,6 +191,7 @@ def test_after_an_error_in_the_judge_the_same_workers_go_on(
         assert verifier.find(PROBLEM, RIGHT).verdict is Verdict.PASSED
 
 
+@pytest.mark.slow
 def test_an_isolation_that_cannot_be_had_is_an_error_and_no_verdict(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -201,6 +206,7 @@ def test_an_isolation_that_cannot_be_had_is_an_error_and_no_verdict(
         verifier.find(PROBLEM, RIGHT)
 
 
+@pytest.mark.slow
 def test_losing_workers_is_not_an_attempt_but_not_without_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -224,6 +230,7 @@ def test_losing_workers_is_not_an_attempt_but_not_without_end(
         assert lost == 96
 
 
+@pytest.mark.slow
 def test_verdicts_are_remembered_in_a_file(tmp_path: Path) -> None:
     for again in (False, True):
         store = VerdictStore(tmp_path / "verdicts")
@@ -295,6 +302,7 @@ def test_broken_is_tried_again_then_reported(deaths: int, verdict: Verdict) -> N
             assert verifier.find(PROBLEM, text).verdict is Verdict.PASSED  # broken is no label
 
 
+@pytest.mark.slow
 def test_repeated_it_reports_disagreement() -> None:
     flaky = "import random\ndef f(x): return 2 if random.random() > 0.5 else 0"
     steady = Problem("steady", check=CHECK | {"repeat": 5})
@@ -316,6 +324,7 @@ def test_mistakes_in_a_record_are_the_callers() -> None:
         CheckVerifier(workers=0)
 
 
+@pytest.mark.slow
 def test_a_problem_may_change_its_check() -> None:
     other = Problem("p", check=CHECK | {"tests": [{"args": [1], "expected": 1}]})
     with CheckVerifier(workers=1) as verifier:

@@ -133,6 +133,7 @@ def test_missing_labels_and_several_at_once_are_refused() -> None:
         compare(["verify-all"], log, COSTS, width=3)
 
 
+@pytest.mark.slow
 def test_a_batch_is_billed_by_both_prices() -> None:
     cheap = compare(["default"], LOG, COSTS, orders=2, total_budget="50%")
     dear = compare(["default"], LOG, Costs(1, 10), orders=2, total_budget="50%")
@@ -140,6 +141,7 @@ def test_a_batch_is_billed_by_both_prices() -> None:
     assert cheap.batches[0].budget < dear.batches[0].budget
 
 
+@pytest.mark.slow
 def test_several_generators_are_billed_by_both_prices() -> None:
     world = LOG.problems[0]
     half = np.arange(len(world)) % 2

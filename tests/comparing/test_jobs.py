@@ -102,6 +102,7 @@ def test_learned_does_not_depend_on_the_processes() -> None:
     assert one == two
 
 
+@pytest.mark.slow
 def test_an_oracle_does_not_depend_on_the_processes() -> None:
     one, two = (oracle(uneven(LOG), Costs(1, 7), scheme="paper", jobs=jobs) for jobs in (1, 2))
 

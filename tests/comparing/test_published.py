@@ -290,6 +290,7 @@ def test_refuted_programs_are_charged_as_in_the_published_experiment(tmp_path: P
     assert free["adaptive", 1, 10]["cost"] < paper["adaptive", 1, 10]["cost"]
 
 
+@pytest.mark.slow
 def test_a_sample_without_a_reward_ranks_last(tmp_path: Path) -> None:
     problems = made_up(2, ragged=False)
     for scores, _ in problems.values():

@@ -47,6 +47,7 @@ def test_drawn_patterns_agree_with_the_exact_test() -> None:
     assert np.array(drawn, dtype=float) == pytest.approx(np.array(exact, dtype=float), abs=0.02)
 
 
+@pytest.mark.slow
 def test_without_a_difference_false_alarms_are_as_rare_as_they_should_be() -> None:
     noise = np.random.default_rng(2).exponential(size=(400, 30, 2))
     found = np.array(sign_flip(noise[..., 0] - noise[..., 1], seed=0), dtype=float)

@@ -14,6 +14,8 @@ from support.fuzzing.corpus import build
 from support.fuzzing.running import run
 from support.fuzzing.serving import served
 
+pytestmark = pytest.mark.slow
+
 EACH = 25  # cases of one test
 INPUTS = 100  # of `make test`
 SOAKED = 20_000  # of `make soak`
@@ -46,7 +48,6 @@ def check(first: int, corpus: Path, url: str, folder: Path) -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, INPUTS, EACH))
 def test_spoilt_inputs_are_refused_in_one_line(
     first: int, corpus: Path, url: str, tmp_path: Path
@@ -63,7 +64,6 @@ def test_many_spoilt_inputs_are_refused_in_one_line(
     check(first, corpus, url, tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_every_template_is_valid_before_it_is_spoilt(
     name: str, corpus: Path, url: str, tmp_path: Path

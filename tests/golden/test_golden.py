@@ -30,6 +30,7 @@ def test_the_files_are_there_and_end_in_different_ways() -> None:
     assert {"solved", "out of budget"} <= set(ends)
 
 
+@pytest.mark.slow
 def test_a_file_that_is_out_of_date_can_be_renewed(tmp_path: Path) -> None:
     kept = json.loads(FILES[0].read_text())
     stale = tmp_path / "stale.json"

@@ -49,6 +49,7 @@ def judged(
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problems", "each", "false_pass", "spread"),
     [(60, 8, 0.1, 0.0), (60, 8, 0.1, 0.5), (30, 20, 0.3, 1.0), (20, 4, 0.03, 0.2)],

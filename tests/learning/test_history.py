@@ -92,6 +92,7 @@ def test_a_misleading_score_has_its_shape_the_other_way_round() -> None:
     assert chances[0] > 2 * chances[-1]
 
 
+@pytest.mark.slow
 def test_missing_labels_do_not_mislead() -> None:
     """Searches verify the best and stop at a pass: no fair sample, and yet the same prior."""
     problems = made_up(0.1, 1.5, problems=400)

@@ -66,6 +66,7 @@ def spent(history: list[PastProblem], problems: list[LoggedProblem]) -> float:
     return sum(replay(Learned(prior), each, COSTS).bill.total for each in problems)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_later_problems_cost_hardly_more(kind: str) -> None:
@@ -79,6 +80,7 @@ def test_later_problems_cost_hardly_more(kind: str) -> None:
     assert ours <= 1.25 * spent(history, later)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::grv.policies.learned.policy.UnlikeHistoryWarning")
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_the_guards_hold_with_a_prior_of_hostile_problems_only(kind: str) -> None:

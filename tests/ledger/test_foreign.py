@@ -37,6 +37,7 @@ from grv.ledger.sqlite import SqliteLedger
 from grv.testing.contracts_ledger import LIFE
 from support.commands import here, refuses
 from support.ledgers import reseal
+from support.selection import short
 
 
 @pytest.fixture
@@ -58,6 +59,7 @@ def test_what_is_no_usage_counts_for_nothing() -> None:
     assert Usage.of(Usage(1, 2, 3.0, 4.0).as_data()) == Usage(1, 2, 3.0, 4.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [
@@ -107,7 +109,7 @@ def test_an_index_of_other_types_is_refused_in_one_line(
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:left out")  # of an export, a search that cannot be read
 @pytest.mark.parametrize("entry", LIFE, ids=lambda entry: type(entry).__name__)
-@pytest.mark.parametrize("junk", [None, "x", -1, [], {"a": 1}, 1e999, 10**400, [[0]]], ids=str)
+@pytest.mark.parametrize("junk", [None, "x", -1, [], {"a": 1}, 1e999, 10**400, [[0]]], ids=short)
 def test_an_entry_with_values_of_other_types_is_no_entry_or_one_that_can_be_used(
     tmp_path: Path, entry: Any, junk: Any
 ) -> None:

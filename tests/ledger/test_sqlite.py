@@ -225,6 +225,29 @@ def test_where_nothing_can_be_written_there_is_no_ledger(tmp_path: Path) -> None
             SqliteLedger(place)
 
 
+def test_a_ledger_that_cannot_be_opened_after_all_is_closed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[sqlite3.Connection] = []
+    connect = sqlite3.connect
+
+    def noted(*args: Any, **options: Any) -> sqlite3.Connection:
+        opened.append(connect(*args, **options))
+        return opened[-1]
+
+    def gone(*paths: str) -> None:
+        raise FileNotFoundError(2, "the folder is gone")
+
+    monkeypatch.setattr(sqlite3, "connect", noted)
+    monkeypatch.setattr("grv.ledger.sqlite.OpenFiles", gone)
+    with pytest.raises(LedgerError, match="the folder is gone"):
+        SqliteLedger(path)
+    assert opened
+    for each in opened:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            each.execute("SELECT 1")
+
+
 def test_to_read_there_must_be_something(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="no such ledger"):
         SqliteLedger(tmp_path / "none", read_only=True)
@@ -332,6 +355,7 @@ def test_nothing_is_appended_to_what_cannot_be_continued(path: Path, statement: 
         assert ledger.possibly_paid() == 3
 
 
+@pytest.mark.slow
 def test_cut_anywhere_it_reads_as_far_as_it_was_written_or_says_so(
     path: Path, tmp_path: Path
 ) -> None:

@@ -128,6 +128,7 @@ def test_a_copy_of_such_a_ledger_has_the_names(old: Path, tmp_path: Path) -> Non
         assert repair(ledger, new).known == 1
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("postgres")
 def test_in_postgres_they_are_found_too(old: Path, postgres: Server) -> None:
     with (

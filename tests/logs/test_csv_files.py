@@ -82,6 +82,7 @@ def test_of_two_faults_both_readers_name_the_same(file: Path) -> None:
     assert outcome(read_csv, file) == outcome(read_any, file)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("for_arrow", [0, 1 << 60], ids=["arrow", "splitting"])
 @settings(max_examples=examples(100))
 @given(content=files(), part=st.sampled_from([1, 5, 1 << 20]))
@@ -113,6 +114,7 @@ def test_a_file_of_scores_is_plain(
     assert [values.dtype.kind for values in read[0].values()] == ["O", "i", "O", "f", "f"]
 
 
+@pytest.mark.slow
 def test_arrow_reads_a_large_file_as_the_others_do(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,6 +157,7 @@ def converted(*paths: str, **fields: Any) -> Joined:
     return join(paths, Fields(**fields))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declared", [200 << 20, 100])
 def test_an_archive_that_unpacks_to_far_more_than_a_log_is_refused(
     monkeypatch: pytest.MonkeyPatch, declared: int
@@ -172,6 +173,7 @@ def test_an_archive_that_unpacks_to_far_more_than_a_log_is_refused(
         converted("bomb.eval")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_an_archive_is_packed_as_inspect_ai_packs(method: int) -> None:
     """Others unpack at once, from kilobytes to gigabytes, whatever size they claim."""

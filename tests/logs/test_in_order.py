@@ -23,6 +23,8 @@ from grv.runtime.export import exported
 from grv.serve.pages.overview import overview
 from grv.serve.pages.store import Store
 
+pytestmark = pytest.mark.slow
+
 COSTS = Costs(1, 10)
 
 
@@ -66,7 +68,6 @@ def solve(folder: Path, policy: str) -> Path:
     return place
 
 
-@pytest.mark.slow
 def test_a_run_that_is_verify_all_has_saved_nothing(tmp_path: Path) -> None:
     with closing(SqliteLedger(str(solve(tmp_path, "verify-all")))) as ledger:
         shown = overview(Store(ledger), float("inf"))["baselines"]
@@ -74,7 +75,6 @@ def test_a_run_that_is_verify_all_has_saved_nothing(tmp_path: Path) -> None:
     assert shown["least"] == shown["most"] == shown["cost"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["varied", "balanced", "adaptive"])
 def test_the_dashboard_says_what_compare_says_about_the_export(tmp_path: Path, policy: str) -> None:
     with closing(SqliteLedger(str(solve(tmp_path, policy)))) as ledger:
@@ -92,7 +92,6 @@ def test_the_dashboard_says_what_compare_says_about_the_export(tmp_path: Path, p
     assert sum(high.bill.total for _, high in each) == shown["most"]
 
 
-@pytest.mark.slow
 def test_a_report_on_a_ledger_advises_what_compare_advises(tmp_path: Path) -> None:
     """Labels are missing where the search expected failures: a share of resamples is no advice."""
     place = solve(tmp_path, "balanced")

@@ -74,6 +74,7 @@ def test_a_text_of_many_list_items_is_in_memory_once(tmp_path: Path) -> None:
     assert row["samples"][-1] == {"text": text, "score": 1.0}
 
 
+@pytest.mark.slow
 def test_nested_values_come_back_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "nested.parquet"
     rows = [
@@ -85,6 +86,7 @@ def test_nested_values_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert list(parquet.read_rows(str(path))) == rows * 3000
 
 
+@pytest.mark.slow
 def test_what_is_unpacked_is_measured_because_the_account_of_a_file_may_be_false(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +167,7 @@ def _write_wide(path: Path) -> None:
         path.write_text(json.dumps(dict(zip(names, values, strict=True))) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_a_table_with_thousands_of_columns_is_refused_at_once(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"log.{ending}"

@@ -114,6 +114,7 @@ def test_a_pool_that_ends_keeps_the_promise(policy: str, seed: int) -> None:
     assert cost(POLICIES[policy], world, costs) <= PROMISES[policy] * theirs + 1e-6
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(worlds(), price_lists())
 def test_in_any_world_it_costs_at_most_the_factor_times_verify_all(

@@ -144,6 +144,7 @@ def test_the_bound_holds_on_every_sequence_that_ends_with_its_blind_draws_first(
     assert search.bill.total <= bound * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [1.5, 3, 10, 30, 100])
 def test_the_end_of_a_pool_reaches_its_bound_and_does_not_exceed_it(rho: float) -> None:
     """The score is upside down. The first candidates that could be the oldest ones pass."""

@@ -27,6 +27,7 @@ class TestLearning(PolicyContract):
     policy = Learning()
 
 
+@pytest.mark.slow
 @given(worlds(), price_lists())
 def test_a_search_without_history_is_that_of_the_default(world: World, costs: Costs) -> None:
     """Unless the guard has to verify the oldest candidate."""

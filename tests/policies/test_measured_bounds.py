@@ -226,6 +226,7 @@ def test_every_bound_holds_at_13_ratios(rho: float, wrong: float, law: str) -> N
     assert low_end(Greedy(), each, rho, guess, 100) <= guarded_bound(rho, guess, each)
 
 
+@pytest.mark.slow
 def test_a_guess_that_is_far_too_low_does_not_open_the_guard() -> None:
     """A guard that read the ratio only at the start would allow too much here."""
     law = needle_law(0.004)

@@ -155,6 +155,7 @@ def test_a_broken_verdict_is_no_failure() -> None:
     assert len(search.pool.verdicts) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyed", [False, True])
 def test_a_decision_at_ten_thousand_candidates_does_not_visit_them_all(keyed: bool) -> None:
     """Time is not asserted on; the steps of the interpreter are."""

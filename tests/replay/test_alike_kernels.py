@@ -81,6 +81,7 @@ def test_the_kernel_of_varied_equals_the_engine(
         assert equal(fast, engine_trials(Varied(), batch, Costs(1, ratio), Limits(width=1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyed", [False, True])
 def test_the_score_itself_as_alike_changes_nothing(keyed: bool) -> None:
     plain = [

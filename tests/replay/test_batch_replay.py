@@ -43,6 +43,7 @@ def problems(draw: st.DrawFn) -> list[LoggedProblem]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [Varied(), Balanced(), Alternate(), VerifyAll()])
 @given(batch=problems(), costs=st.sampled_from(PRICES), keys=st.booleans(), data=st.data())
 def test_a_course_is_the_search_cut_at_its_verdicts(
@@ -64,6 +65,7 @@ def test_a_course_is_the_search_cut_at_its_verdicts(
         assert course.arrived[-1] == search.arrived
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [*KEYED, "cheapest-predicted(k=3)"])
 @given(
     batch=problems(),

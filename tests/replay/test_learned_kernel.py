@@ -116,6 +116,7 @@ def test_every_search_is_that_of_the_engine(
         assert rows == by_the_engine(each, made, ratio)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("keyed", "tie"), [(False, 1.0), (True, 0.5)])
 def test_searches_at_several_ratios_together_are_those_at_each(keyed: bool, tie: float) -> None:
     problems = made_up(tied=False, keyed=keyed)
@@ -257,6 +258,7 @@ def test_the_oldest_and_all_else_that_is_verified_equal_those_of_the_engine(
     assert oldest > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [30, 100])
 @pytest.mark.parametrize("kind", ["refuted", "repeated", "plain"])
 def test_the_guard_of_the_oldest_is_that_of_the_engine(ratio: float, kind: str) -> None:

@@ -176,6 +176,7 @@ def test_pairs_are_chosen_by_the_mean_costs_of_the_log_whatever_was_guessed() ->
     assert wrong["uniform-matched"].cost <= wrong["adaptive"].cost * 1.5
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60))
 @given(
     world=worlds(candidates=9, broken=False, keys=False).filter(lambda world: world.solvable),

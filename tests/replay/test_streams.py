@@ -40,6 +40,7 @@ def test_it_is_drawn_only_as_far_as_it_is_read() -> None:
     assert law.drawn == 1024
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [Adaptive(), Alternate(), Balanced(), VerifyAll(), Threshold(0.9), Fixed(300, 3)],
@@ -77,6 +78,7 @@ def test_an_infinite_search_ends_at_the_limit_of_the_stream() -> None:
     assert found.verified > 4900
 
 
+@pytest.mark.slow
 def test_the_mean_cost_is_the_expected_one() -> None:
     costs = [
         CandidateStream(flat_law(0.2), (7, i)).run(VerifyAll(), COSTS).cost for i in range(2000)

@@ -44,6 +44,7 @@ def test_the_same_report_is_made_twice() -> None:
     assert again.to_json() == report.to_json()
 
 
+@pytest.mark.slow
 def test_a_cascade_is_that_of_compare() -> None:
     log, cascade = with_columns(Log(OTHER.problems[:4])), Cascade(4, 0.5)
     asked = ReportRequest(policies=FEW, orders=2, many_orders=1)
@@ -76,6 +77,7 @@ def test_what_is_no_comparison_is_refused() -> None:
         parse_comparison({"format": 1, "log": {}, "settings": {}, "rows": []})
 
 
+@pytest.mark.slow
 def test_progress_ends_where_it_said_it_would() -> None:
     told: list[tuple[int, int]] = []
     asked = ReportRequest(orders=2, many_orders=2)
@@ -127,6 +129,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_a_log_that_says_little_is_said_to(name: str) -> None:
     log, words = DEGENERATE[name]

@@ -20,6 +20,8 @@ from grv.serve.pages.one_search import search_data as page_data
 from grv.serve.pages.store import Listed
 from support.interruptions import KINDS, SECOND, Interrupted, interrupted, prices_of
 
+pytestmark = pytest.mark.slow
+
 EXACT = pytest.approx
 
 
@@ -96,13 +98,11 @@ def run(kind: str, seed: int, folder: Path) -> None:
         check(anyio.run(interrupted, kind, seed, ledger))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_after_an_interruption_bill_export_page_and_ledger_agree(kind: str, tmp_path: Path) -> None:
     run(kind, 0, tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "seed"),
     [

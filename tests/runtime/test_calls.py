@@ -336,6 +336,7 @@ async def test_what_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
         Calls(**wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 3, 10])
 async def test_many_searches_together_never_pass_the_bound(concurrency: int) -> None:
     world, busiest, now = needle(30, at=17), 0, 0

@@ -80,6 +80,7 @@ def patient() -> Caller:
     return Caller(sleep=no_sleep)
 
 
+@pytest.mark.slow
 @given(world=worlds(most_broken=2), n=st.integers(1, 60), own_keys=st.booleans())
 def test_every_candidate_has_its_score_and_the_verdict_of_its_class(
     world: World, n: int, own_keys: bool

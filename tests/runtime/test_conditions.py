@@ -328,6 +328,7 @@ def runs() -> int:
     return len(Path("runs").read_text()) if Path("runs").exists() else 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "argv",
     [
@@ -441,6 +442,7 @@ def test_more_time_is_another_verdict(folder: Path) -> None:
         assert drafted(server) == before
 
 
+@pytest.mark.slow
 def test_labels_belong_to_an_isolation(folder: Path) -> None:
     line = {"problem": "p", "check": STDIN, "candidates": ["print(4)", "print("]}
     Path("in.jsonl").write_text(json.dumps(line) + "\n")

@@ -29,6 +29,8 @@ from grv.runtime.solution import Solution
 from grv.testing.servers import FakeOpenai
 from grv.theory.confirmations import CallCounts, Confirm, ErringRule, Errors, RightShares
 
+pytestmark = pytest.mark.slow
+
 ERRORS = Errors(0.2, 0.1)
 WRONG = 0.05
 PROBLEMS = 14
@@ -172,7 +174,6 @@ def recorded(ledger: Path) -> dict[str, tuple[CallCounts, ...]]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("confirm", list(Confirm))
 def test_a_replay_with_errors_takes_the_course_of_the_live_run(
     confirm: Confirm, judge: tuple[Judge, FakeOpenai], tmp_path: Path
@@ -200,7 +201,6 @@ def test_a_replay_with_errors_takes_the_course_of_the_live_run(
     assert calls.calls.total() == sum(outcome.calls for outcome in replay)
 
 
-@pytest.mark.slow
 def test_a_run_that_is_killed_and_continued_decides_by_the_same_shares(
     judge: tuple[Judge, FakeOpenai], tmp_path: Path
 ) -> None:

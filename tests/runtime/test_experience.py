@@ -80,6 +80,7 @@ async def test_the_first_six_problems_are_cold_and_then_history_decides() -> Non
     assert all(solution.verified for solution in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [3, 400])
 async def test_no_more_problems_are_kept_than_a_fit_takes(
     monkeypatch: pytest.MonkeyPatch, most: int
@@ -194,6 +195,7 @@ async def test_one_problem_without_labels_teaches_nothing() -> None:
     assert not any(each.bill.verified for each in found)
 
 
+@pytest.mark.slow
 async def test_scores_unlike_the_history_are_left_to_the_default_and_it_says_so() -> None:
     made, ledger = Problems(shift=50.0, shift_from=15), MemoryLedger()
     with pytest.warns(UnlikeHistoryWarning, match="differ from its history"):
@@ -223,6 +225,7 @@ async def test_a_history_that_misleads_costs_at_most_the_factor() -> None:
         assert sum(costs) / len(costs) <= FACTOR * 11 / 0.1
 
 
+@pytest.mark.slow
 async def test_the_prior_of_a_search_is_in_the_ledger_once(tmp_path: Path) -> None:
     made, path = Problems(), tmp_path / "ledger"
     with closing(SqliteLedger(path)) as ledger:
@@ -236,6 +239,7 @@ async def test_the_prior_of_a_search_is_in_the_ledger_once(tmp_path: Path) -> No
     assert found[-1].policy == started.about["policy"]
 
 
+@pytest.mark.slow
 async def test_a_search_of_another_policy_is_started_again_by_history() -> None:
     made, ledger = Problems(), MemoryLedger()
     problems = made.problems(9)
@@ -260,6 +264,7 @@ def starts(ledger: Ledger, search: str) -> list[Started]:
     return [entry for entry in ledger.read(search) if isinstance(entry, Started)]
 
 
+@pytest.mark.slow
 async def test_clients_learn_apart_unless_their_histories_are_joined() -> None:
     ledger, made = MemoryLedger(), Problems()
     problems = made.problems(16)
@@ -303,6 +308,7 @@ async def test_a_history_that_does_not_answer_takes_no_thread_of_others(
         answer.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [1e308, -1.7e308, math.inf, math.nan])
 async def test_a_score_that_is_too_large_does_not_spoil_what_is_learned(large: float) -> None:
     """Neither a new one, which is none, nor one that an older ledger has."""

@@ -86,6 +86,7 @@ class Bench:
         return await search(PROBLEM, self.config, ledger=ledger)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(15), deadline=None)
 @given(
     worlds(broken=False, most_broken=0),
@@ -198,6 +199,7 @@ async def _solve_by_people(ledger: SqliteLedger, names: Sequence[str]) -> list[S
     return [solution async for solution in grv.solve_many(problems, **how)]
 
 
+@pytest.mark.slow
 async def test_verdicts_of_people_are_billed_by_what_they_say(tmp_path: Path) -> None:
     """And a corrected one as what it says now."""
     ledger = SqliteLedger(tmp_path / "ledger")

@@ -164,6 +164,7 @@ def test_a_model_with_a_known_price_has_dollars() -> None:
     assert priced(usage, "gpt-4o-mini", "").dollars is None
 
 
+@pytest.mark.slow
 def test_a_total_budget_is_a_cap_on_all_calls(tmp_path: Path) -> None:
     spent = 0.0
     for number in range(3):

@@ -119,6 +119,7 @@ def test_without_headers_the_pause_that_a_refusal_names_is_for_all() -> None:
     assert "held back by" in caller.lanes.summary()[0]
 
 
+@pytest.mark.slow
 def test_refused_calls_are_neither_paid_nor_lost(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path / "ledger")
     limits = ServerLimits(at_once=2, seconds=0.02)
@@ -133,6 +134,7 @@ def test_refused_calls_are_neither_paid_nor_lost(tmp_path: Path) -> None:
     ledger.close()
 
 
+@pytest.mark.slow
 def test_a_fixed_number_stays() -> None:
     limits = ServerLimits(seconds=0.02)
     caller = solved(limits, 12, concurrency=3)
@@ -259,6 +261,7 @@ def test_other_numbers_of_calls_are_refused(given: Any) -> None:
         Calls(concurrency=given)
 
 
+@pytest.mark.slow
 def test_the_functions_of_users_are_called_as_often_at_once_as_before() -> None:
     in_flight = most = 0
 

@@ -104,6 +104,7 @@ def test_costs_that_are_too_far_apart_are_refused(generate: float, verify: float
         Costs(generate, verify)
 
 
+@pytest.mark.slow
 def test_the_command_line_says_so_in_one_line(tmp_path: Path) -> None:
     problems = tmp_path / "problems.jsonl"
     check = {"kind": "math", "answer": "42"}

@@ -59,6 +59,7 @@ def priors(ledger: Ledger, found: Sequence[Solution]) -> list[str]:
     return [each.prior for each in first if isinstance(each, Started)]
 
 
+@pytest.mark.slow
 async def test_the_prior_is_fitted_again_as_problems_end() -> None:
     ledger = MemoryLedger()
     found = await job(Problems(), Problems().problems(12), ledger)

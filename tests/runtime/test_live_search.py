@@ -341,6 +341,7 @@ async def test_broken_verdicts_are_paid_for_and_prove_nothing() -> None:
     assert solution.bill.verified == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total", [0.0, 30.0, 100.0, 250.0])
 async def test_many_problems_never_pass_the_total_budget(total: float, tmp_path: Path) -> None:
     world = needle(40, at=20)
@@ -392,6 +393,7 @@ async def test_a_budget_for_each_lets_more_of_them_in() -> None:
     assert sum(solution.bill.verified == 1 for solution in found) == 14
 
 
+@pytest.mark.slow
 async def test_many_problems_end_each_with_its_own_answer(tmp_path: Path) -> None:
     bench = Bench(needle(40, at=20))
     ledger = SqliteLedger(tmp_path / "ledger.db")

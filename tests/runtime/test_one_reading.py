@@ -266,6 +266,7 @@ def check_solution(
         assert bill.total == pytest.approx(page["total"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_readings_of_a_search_agree(kind: str, place: Path) -> None:
     solution = solve_now(Problem("p", "prompt"), **options(place, **KINDS[kind]))
@@ -273,6 +274,7 @@ def test_all_readings_of_a_search_agree(kind: str, place: Path) -> None:
     check(place, solution)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["one generator", "several generators", "width", "cascade"])
 def test_all_readings_of_an_interrupted_search_agree(kind: str, place: Path) -> None:
     reader = Reader(dies_at=2)

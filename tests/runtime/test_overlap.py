@@ -133,6 +133,7 @@ async def test_a_pass_cancels_the_generation_and_bills_it() -> None:
     assert solution.bill.total == CHEAP.of(6, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [1, 2, 3, 5, 9])
 @pytest.mark.parametrize("what", ["generator", "verifier"])
 async def test_a_crash_in_the_middle_of_an_overlap_loses_nothing(what: str, call: int) -> None:

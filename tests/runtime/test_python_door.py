@@ -73,6 +73,7 @@ def solve(**options: Any) -> grv.Solution:
     return grv.solve_now("count to seven", **{**given, **options})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("costs", [(1, 3), [1, 3], "1,3", "1, 3", grv.Costs(1, 3), (1, 3, 3.0)])
 def test_costs_are_a_price_list_two_numbers_or_a_text(costs: Any) -> None:
     assert solve(costs=costs).bill.total == 7 + 7 * 3
@@ -187,6 +188,7 @@ class Mine:
             yield grv.Verify(pool.best(1), "the best")
 
 
+@pytest.mark.slow
 def test_a_comparison_takes_policies_and_their_names_together() -> None:
     found = grv.compare(["default", Mine(), VerifyAll()], str(LOG), "1,10", orders=2)
     assert [row.policy for row in found.rows] == ["varied", "Mine", "verify-all"]
@@ -194,6 +196,7 @@ def test_a_comparison_takes_policies_and_their_names_together() -> None:
     assert grv.compare({"mine": Mine(), "all": "verify-all"}, LOG, orders=2)["mine"].solved == 1
 
 
+@pytest.mark.slow
 def test_a_comparison_takes_a_path_or_a_frame() -> None:
     logs = [grv.Log.load(LOG), LOG, str(LOG), pd.read_csv(LOG), pl.read_csv(LOG)]
     costs = {grv.compare(["default"], log, (1, 10), orders=2)["default"].cost for log in logs}

@@ -68,6 +68,7 @@ class Bench:
         return anyio.run(self.collect, ledger or MemoryLedger())
 
 
+@pytest.mark.slow
 @given(
     world=worlds(),
     passes=st.integers(0, 4),

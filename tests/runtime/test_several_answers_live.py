@@ -115,6 +115,7 @@ class TestAnswerProgram:
         with CheckVerifier(workers=1) as verifier:
             return solve([wrong, self.TEXT, other], ledger, self.PROBLEM, verifier=verifier, **more)
 
+    @pytest.mark.slow
     def test_is_in_the_solution_and_its_line(self, tmp_path: Path) -> None:
         solution = self.solved(tmp_path / "ledger")
         line = record_of(solution)
@@ -122,6 +123,7 @@ class TestAnswerProgram:
         assert solution.finding is not None
         assert solution.finding.evidence["read"] == "block 1 of 1"
 
+    @pytest.mark.slow
     def test_is_there_for_each_of_several_answers(self, tmp_path: Path) -> None:
         line = record_of(self.solved(tmp_path / "ledger", answers=2))
         assert len(line["answers"]) == 2
@@ -132,6 +134,7 @@ class TestAnswerProgram:
         assert record_of(solve(["no"]))["answer_program"] is None
         assert record_of(solve(["yes"]))["answer_program"] is None
 
+    @pytest.mark.slow
     def test_is_in_exports_and_pages(self, tmp_path: Path) -> None:
         path = tmp_path / "ledger"
         solution = self.solved(path)
@@ -160,6 +163,7 @@ class TestTrainingData:
         assert {pair["rejected"] for pair in pairs} == {"no 1", "no 2"}
         assert all(pair["chosen"].startswith("yes") for pair in pairs)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("what", [ExportFormat.SFT, ExportFormat.DPO])
     def test_never_has_a_text_that_failed_anywhere(
         self, tmp_path: Path, what: ExportFormat

@@ -66,6 +66,7 @@ def runs() -> int:
     return len(Path("runs").read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["right", "wrong"])
 def test_one_command_that_ran_once_is_on_the_bill_once(text: str, four: Path) -> None:
     with FaultyServer(text=lambda request, seed: text) as server:
@@ -111,6 +112,7 @@ def test_one_command_that_ran_once_is_on_the_bill_once(text: str, four: Path) ->
     assert "verdicts: 1 paid for, 3 shared" in said
 
 
+@pytest.mark.slow
 def test_a_collection_pays_once_too(four: Path) -> None:
     with FaultyServer(text=lambda request, seed: "wrong") as server:
         ran = live(server, "collect", "-n", "2", "--out", "log.csv")
@@ -124,6 +126,7 @@ def test_a_collection_pays_once_too(four: Path) -> None:
     ledger.close()
 
 
+@pytest.mark.slow
 def test_what_a_store_of_verdicts_knows_is_counted_apart(four: Path) -> None:
     problems = [json.loads(line) for line in Path("problems.jsonl").read_text().splitlines()]
     lines = [{**each, "candidates": ["wrong", "right", "wrong"]} for each in problems]

@@ -145,6 +145,7 @@ class TestSolveWithTwoServers:
         started = ledger.read(next(iter(ledger.searches())).id)[0]
         assert str(started.about["portfolio"]).startswith("learned, ")  # type: ignore[union-attr]
 
+    @pytest.mark.slow
     def test_the_ledger_shows_who_made_each_candidate(self, whole: tuple[Path, Ran]) -> None:
         shown = here("runs", "show", whole[0] / "out.jsonl.ledger", NAMES[2]).out
         assert "candidate 0 of weak" in shown
@@ -157,6 +158,7 @@ class TestSolveWithTwoServers:
         ran = here(*command(tmp_path, servers), "--out", tmp_path / "x", "--dry-run")
         assert "4 problems: at most 1600 in all, 400 each; that is at most 1600 candid" in ran.out
 
+    @pytest.mark.slow
     def test_an_exported_log_names_the_generators(
         self, tmp_path: Path, whole: tuple[Path, Ran]
     ) -> None:

@@ -100,6 +100,7 @@ def fitted(seed: int) -> TrainedModel:
     return fit([each.problem.training() for each in found if each is not None])
 
 
+@pytest.mark.slow
 def test_a_resumed_search_keeps_its_model_and_pays_nothing_twice() -> None:
     ledger, (old, new) = MemoryLedger(), (fitted(0), fitted(50))
     assert old != new
@@ -130,6 +131,7 @@ def test_an_ended_search_is_not_searched_again_by_a_new_model() -> None:
     assert writer.made == 0
 
 
+@pytest.mark.slow
 def test_scores_live_are_those_of_a_replay(tmp_path: Path) -> None:
     """The scores in the ledger are those that `arriving` computes from the texts."""
     path, model = str(tmp_path / "runs.ledger"), fitted(0)

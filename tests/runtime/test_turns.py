@@ -51,6 +51,7 @@ def impossible(batch: Batch) -> list[str]:
     return [name for name in names if not any(batch.passes(name, i) for i in range(40))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES[:4])
 @pytest.mark.parametrize("policy", ["alternate", "verify-all"])
 async def test_one_at_a_time_the_order_is_that_of_the_pure_schedule(rule: str, policy: str) -> None:
@@ -61,6 +62,7 @@ async def test_one_at_a_time_the_order_is_that_of_the_pure_schedule(rule: str, p
     assert batch.verified == expected.verified
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 async def test_a_total_budget_buys_what_the_pure_schedule_buys(rule: str) -> None:
     batch = Batch(15)
@@ -73,6 +75,7 @@ async def test_a_total_budget_buys_what_the_pure_schedule_buys(rule: str) -> Non
     assert ledger.possibly_paid(None) == expected.curve[-1][0] <= total
 
 
+@pytest.mark.slow
 async def test_least_spent_is_the_default_with_a_total_budget_and_solves_more() -> None:
     total = 60 * 11 * 2.0
     results = []
@@ -117,6 +120,7 @@ async def test_many_at_once_solve_as_many_as_the_pure_schedule(at_once: int) -> 
             open_ones.discard(problem)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warm", [0, 2000])
 @pytest.mark.parametrize("rule", ["least-spent", "doubling"])
 async def test_a_run_that_is_killed_and_resumed_keeps_its_order(
@@ -148,6 +152,7 @@ async def test_a_run_that_is_killed_and_resumed_keeps_its_order(
         assert ledger.check() == []
 
 
+@pytest.mark.slow
 async def test_what_dead_processes_have_lost_counts_as_spent(tmp_path: Path) -> None:
     total = 9 * 11 * 3.0
     how: dict[str, Any] = {"policy": "verify-all", "total_budget": total, "at_once": 3}
@@ -165,6 +170,7 @@ async def test_what_dead_processes_have_lost_counts_as_spent(tmp_path: Path) -> 
         assert ledger.check() == []
 
 
+@pytest.mark.slow
 async def test_a_total_budget_can_be_raised(tmp_path: Path) -> None:
     batch = Batch(12)
     once = pure(batch, "least-spent", "verify-all", 12 * 11 * 4.0)
@@ -230,6 +236,7 @@ async def two_runs(opened: Callable[[], TableLedger]) -> None:
     assert abs(len(solved[0]) - len(expected.solved)) <= 4
 
 
+@pytest.mark.slow
 async def test_another_schedule_on_the_same_ledger_is_refused(tmp_path: Path) -> None:
     with (
         closing(SqliteLedger(tmp_path / "ledger")) as first,
@@ -263,6 +270,7 @@ async def test_predicted_problems_go_first() -> None:
     assert batch.verified[:7] == [names[1]] * 7
 
 
+@pytest.mark.slow
 async def test_a_run_ends_at_its_deadline_and_can_be_continued() -> None:
     batch, ledger = Batch(30, seconds=0.05), MemoryLedger()
     how: dict[str, Any] = {"policy": "verify-all", "total_budget": 900.0}
@@ -275,6 +283,7 @@ async def test_a_run_ends_at_its_deadline_and_can_be_continued() -> None:
     assert len(batch.verified) <= 900 / 11 + 2
 
 
+@pytest.mark.slow
 async def test_problems_that_arrive_late_catch_up() -> None:
     batch = Batch(60)
     names = impossible(batch)[:6]
@@ -297,6 +306,7 @@ async def test_problems_that_arrive_late_catch_up() -> None:
     assert late[:9] == list(range(late[0], late[0] + 9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{"width": 3}, {"answers": 2}, {"several": True}])
 async def test_wide_searches_several_answers_and_generators_give_way_too(
     more: dict[str, Any],
@@ -417,6 +427,7 @@ async def test_the_prior_predicts_where_the_user_does_not(monkeypatch: pytest.Mo
     assert len(set(told)) > 5
 
 
+@pytest.mark.slow
 async def test_measured_costs_leave_no_money_that_calls_have_returned() -> None:
     """Calls reserve a hundred times what they cost; what they return is spent by others."""
     batch = Batch(200, seconds=0.001)

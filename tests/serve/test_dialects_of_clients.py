@@ -87,6 +87,7 @@ def events(content: bytes) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_response_is_verified_and_shares_the_search_of_a_chat(client: openai.OpenAI) -> None:
     messages: Any = [{"role": "system", "content": "brief"}, {"role": "user", "content": "six"}]
     chat = client.chat.completions.create(
@@ -111,6 +112,7 @@ def test_a_response_is_verified_and_shares_the_search_of_a_chat(client: openai.O
     assert type(response).model_validate(response.model_dump()).output_text == RIGHT
 
 
+@pytest.mark.slow
 def test_a_stream_of_responses_has_progress_and_the_text(
     client: openai.OpenAI, model: Model
 ) -> None:
@@ -243,6 +245,7 @@ def test_a_key_is_needed_in_either_header_and_once(server: Server) -> None:
     assert nowhere["error"]["type"] == "invalid_request_error"
 
 
+@pytest.mark.slow
 def test_n_gives_different_verified_answers(client: openai.OpenAI) -> None:
     def ask(n: int, text: str, **grv: Any) -> Any:
         return client.chat.completions.create(

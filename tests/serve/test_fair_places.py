@@ -44,6 +44,7 @@ class Server:
                     await self.places.give_way(client, 11.0 * (turn + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_ten_requests_are_not_delayed_by_a_thousand_beyond_their_share() -> None:
     server = Server(8)

@@ -119,6 +119,7 @@ def test_a_client_sees_only_what_is_its_own(server: Server) -> None:
     assert b"request " not in text
 
 
+@pytest.mark.slow
 def test_a_client_has_its_profiles_and_its_budget(server: Server, model: Model) -> None:
     with client(server, BOB) as bob, client(server, ALICE) as alice:
         assert [each.id for each in bob.models.list()] == ["small"]

@@ -12,6 +12,8 @@ import pytest
 from grv.testing.servers import FakeOpenai
 from support.serving import serving, write_job
 
+pytestmark = pytest.mark.slow
+
 
 def model(prompt: str, index: int) -> str:
     """Answers 42, and judges that 42 is right."""
@@ -20,7 +22,6 @@ def model(prompt: str, index: int) -> str:
     return json.dumps({"verdict": "pass" if json.loads(prompt)["answer"] == "42" else "fail"})
 
 
-@pytest.mark.slow
 def test_a_judged_answer_is_returned_only_if_the_request_accepts_it(tmp_path: Path) -> None:
     with FakeOpenai(model) as upstream:
         judge = [

@@ -13,6 +13,8 @@ from grv.ledger.entries import Started
 from grv.ledger.sqlite import SqliteLedger
 from support.serving import Model, check, serving, write_job
 
+pytestmark = pytest.mark.slow
+
 
 def policies(folder: Path) -> list[str]:
     """The policy of each search, in the order of their starts."""
@@ -30,7 +32,6 @@ def ask(url: str, text: str) -> Any:
         ).model_extra
 
 
-@pytest.mark.slow
 def test_after_six_requests_history_decides_and_a_repeated_request_is_free(tmp_path: Path) -> None:
     with Model(every=3) as model:
         write_job(tmp_path, model, 'policy = "learning"')

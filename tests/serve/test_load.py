@@ -19,6 +19,8 @@ import pytest
 from support.servers import FaultyServer, Received
 from support.serving import RIGHT, Model, Server, check, serving, write_job
 
+pytestmark = pytest.mark.slow
+
 IDLE_THREADS = 11  # seconds: anyio ends a thread that was idle for 10 s when it needs one next
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from support.serving import serving
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_a_real_model_is_served(tmp_path: Path) -> None:
     (tmp_path / "job.toml").write_text(
         'generator = "embedded"\ncosts = "1,2"\nbudget = 60\nmax-tokens = 8\nstop = ["\\n"]\n'

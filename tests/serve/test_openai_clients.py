@@ -86,6 +86,7 @@ def test_usage_sums_all_candidates(client: openai.OpenAI, model: Model) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_equal_request_returns_the_recorded_answer_and_bill(
     client: openai.OpenAI, model: Model
 ) -> None:
@@ -109,6 +110,7 @@ def test_an_equal_request_returns_the_recorded_answer_and_bill(
     assert grv_of(ask(fresh=True))["search"] != grv_of(fresh)["search"]
 
 
+@pytest.mark.slow
 def test_what_influences_candidates_makes_another_search(client: openai.OpenAI) -> None:
     def search(**more: Any) -> str:
         response = client.chat.completions.create(

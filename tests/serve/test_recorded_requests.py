@@ -185,6 +185,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
             yield up
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_request_of_others_gets_a_verified_answer(server: Server, name: str) -> None:
     path, body = REQUESTS[name]

@@ -381,6 +381,7 @@ def test_the_server_decides_how_long_one_test_may_take(profile: Profile) -> None
     assert parsed(patient, function(tests=[TEST] * 100, limits={"seconds": 10}))
 
 
+@pytest.mark.slow
 def test_long_names_inside_a_schema_are_not_copied(profile: Profile) -> None:
     inner: dict[str, Any] = {"anyOf": [True] * 5000}
     said = schema({"properties": {"A" * 3_000_000: inner}})

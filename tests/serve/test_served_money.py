@@ -23,6 +23,8 @@ from grv.ledger.pending import pending_calls
 from support.servers import Status
 from support.serving import RIGHT, Model, Server, check, key_hash, serving, write_job
 
+pytestmark = pytest.mark.slow
+
 
 def http_error() -> type[Exception]:
     """The error of the HTTP library of this client: httpx, or httpx2 from version 3 on."""
@@ -105,7 +107,6 @@ def kill_and_continue(tmp_path: Path, kills: int) -> None:
     assert seen(tmp_path) == verdicts + pending_calls(found).lost["verify"]
 
 
-@pytest.mark.slow
 def test_after_a_kill_the_same_request_continues(tmp_path: Path) -> None:
     kill_and_continue(tmp_path, kills=1)
 
@@ -116,7 +117,6 @@ def test_after_twenty_kills_the_same_request_continues(tmp_path: Path) -> None:
     kill_and_continue(tmp_path, kills=20)
 
 
-@pytest.mark.slow
 def test_fifty_equal_requests_are_paid_for_once(tmp_path: Path) -> None:
     async def ask_all(server: Server) -> list[Any]:
         async with openai.AsyncOpenAI(base_url=server.url, api_key="x", max_retries=0) as client:
@@ -153,7 +153,6 @@ def test_fifty_equal_requests_are_paid_for_once(tmp_path: Path) -> None:
     assert paid(tmp_path / "ledger") == found[0]["bill"]["cost"]
 
 
-@pytest.mark.slow
 def test_eight_clients_never_exceed_one_total_budget(tmp_path: Path) -> None:
     total, each = 150.0, 40.0
     keys = [f"the-key-of-client-{n}" for n in range(8)]
@@ -197,7 +196,6 @@ def test_eight_clients_never_exceed_one_total_budget(tmp_path: Path) -> None:
     assert sum(accounts) == pytest.approx(paid(ledger))
 
 
-@pytest.mark.slow
 def test_a_server_that_is_told_to_stop_parks_what_is_in_flight(tmp_path: Path) -> None:
     with Model(every=0, seconds=0.3) as model:
         write_job(tmp_path, model, budget=18, policy="verify-all")
@@ -222,7 +220,6 @@ def test_a_server_that_is_told_to_stop_parks_what_is_in_flight(tmp_path: Path) -
     assert model.served.total() == bill["generated"]
 
 
-@pytest.mark.slow
 def test_a_search_that_ends_in_time_is_answered_before_the_server_stops(tmp_path: Path) -> None:
     with Model(every=2, seconds=0.3) as model:
         write_job(tmp_path, model)
@@ -235,7 +232,6 @@ def test_a_search_that_ends_in_time_is_answered_before_the_server_stops(tmp_path
             assert server.process.wait(20) == 130
 
 
-@pytest.mark.slow
 def test_a_model_that_fails_costs_a_502_and_no_second_payment(tmp_path: Path) -> None:
     faults = [Status(400, message="no such prompt")]
     with Model(every=2, script=lambda _: faults[0] if faults else None) as model:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parents[1]
 
 
@@ -25,22 +27,18 @@ def spied(folder: Path, count: int, what: str = "requests") -> None:
     assert said["statuses"]["400"]
 
 
-@pytest.mark.slow
 def test_no_field_of_a_request_opens_a_file_or_a_connection(tmp_path: Path) -> None:
     spied(tmp_path, 1000)
 
 
-@pytest.mark.slow
 def test_no_field_of_another_dialect_opens_a_file_or_a_connection(tmp_path: Path) -> None:
     spied(tmp_path, 1000, "dialects")
 
 
-@pytest.mark.slow
 def test_no_row_of_nemo_gym_opens_a_file_or_a_connection(tmp_path: Path) -> None:
     spied(tmp_path, 500, "rows")
 
 
-@pytest.mark.slow
 def test_no_argument_of_a_tool_opens_a_file_or_a_connection(tmp_path: Path) -> None:
     spied(tmp_path, 1000, "tools")
 

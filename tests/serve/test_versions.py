@@ -11,6 +11,8 @@ import pytest
 
 from support.serving import Model, serving, write_job
 
+pytestmark = pytest.mark.soak
+
 _ASK = """
 import asyncio, sys
 import openai
@@ -57,7 +59,6 @@ assert "".join(each.content for each in chat.stream("hello")) == made.content
 """
 
 
-@pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("package", "script"),

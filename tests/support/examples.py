@@ -1,4 +1,4 @@
-"""How many examples a property is tried with."""
+"""How many examples a property is tried with, and how many cases of a parametrised test run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 USUAL = 25
 # `make quick` tries fewer, `make soak` more.
 EXAMPLES = int(os.environ.get("GRV_EXAMPLES", str(USUAL)))
+# 0 runs all cases. `make quick` runs few (selection.py).
+CASES = int(os.environ.get("GRV_CASES", "0"))
 
 
 def examples(count: int) -> int:

@@ -97,6 +97,7 @@ def test_the_exact_programme_stays_within_the_lower_bound_at_200_ratios(rho: flo
     assert highest_ratio(rho) <= least_constant(rho) + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", MANY[7::25])
 def test_simulation_agrees_with_the_exact_programme(rho: float) -> None:
     assert disagreement(rho, 60) <= 4
@@ -146,6 +147,7 @@ def test_the_bound_holds_before_leftovers_are_counted(rho: Fraction, q: float, p
         assert cost.high <= balanced_constant(rho) * law.optimum(float(rho)) * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @given(ratios.filter(lambda rho: rho < 1), st.floats(0.02, 1), st.floats(0.1, 1))
 def test_the_cost_is_that_of_the_mean_round_and_of_the_phase(
@@ -288,6 +290,7 @@ def test_a_random_phase_attains_the_lower_bound_at_every_ratio_below_one(
     assert phased_margin(rho, law) >= -1e-9 * rho**2 / p
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(30), deadline=None)
 @given(st.floats(0.05, 0.99), st.floats(0.1, 1), st.floats(0.1, 0.99))
 def test_a_random_phase_has_as_many_double_draws_as_its_bounds_say(

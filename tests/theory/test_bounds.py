@@ -250,6 +250,7 @@ def test_the_adaptive_policy_costs_less_than_its_guarantee(
     assert mean <= sharp
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL_LAWS)
 def test_a_shell_that_is_reached_fails_no_more_often_than_its_bound(name: str) -> None:
     # Monte Carlo: of 400 searches those that reach shell s* + u. Allowed is the bound and three

@@ -15,6 +15,8 @@ from grv.learning.online import fitted_prior
 from grv.policies import Learned, Varied
 from grv.theory.guard import FACTOR
 
+pytestmark = pytest.mark.slow
+
 Candidates = Sequence[tuple[float, bool]]
 
 
@@ -81,7 +83,6 @@ def sequences(ratio: float) -> list[Candidates]:
     return made
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ratio", [10.0, 30.0])
 def test_no_choice_of_priors_costs_more_than_three_times_the_factor(ratio: float) -> None:
     policies = guarded()

@@ -59,6 +59,7 @@ def test_the_mean_spend_at_the_first_pass() -> None:
     assert first_pass(lambda: itertools.count(11.0, 11.0), 0.2) == pytest.approx(55)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.1, 1e-2, 1e-3])
 @pytest.mark.parametrize("path", [Balanced(), Alternate(), Hedged()], ids=repr)
 def test_lemma_s_holds_for_the_clocks_of_our_policies(path: Path, delta: float) -> None:

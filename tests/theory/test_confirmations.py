@@ -67,6 +67,7 @@ def _search(
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("errors", ERRORS[:3])
 def test_under_its_prior_the_second_rule_returns_few_wrong_candidates(errors: Errors) -> None:
     wrong = 0.05
@@ -84,6 +85,7 @@ def test_under_its_prior_the_second_rule_returns_few_wrong_candidates(errors: Er
     assert bad / returned <= wrong + 6 * math.sqrt(wrong / returned)
 
 
+@pytest.mark.slow
 def test_the_fit_finds_the_shares_of_earlier_problems() -> None:
     errors = Errors(0.05, 0.1)
     generator = random.Random(2)

@@ -99,6 +99,7 @@ def test_no_stored_pool_beats_the_streaming_rule(seed: int) -> None:
     assert found[empty] == pytest.approx((optimum(law, costs).cost,) * 2, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_a_low_cap_widens_the_bracket_and_nothing_else() -> None:
     law, costs = Law((0, 1, 2), (1, 1, 1), (0.02, 0.1, 0.15)), Costs(generate=1, verify=0.5)
     narrow, wide = pool_values(law, costs, cap=6), pool_values(law, costs, cap=1)

@@ -73,6 +73,7 @@ def test_a_step_law_is_a_discrete_law(verify: float, breaks: tuple[float, ...]) 
     assert best == pytest.approx(optimum.best_threshold(steps, costs), rel=ACCURACY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verify", [0.1, 1, 10])
 def test_it_agrees_with_a_fine_discretisation(verify: float) -> None:
     costs = Costs(generate=1, verify=verify)
@@ -85,6 +86,7 @@ def test_it_agrees_with_a_fine_discretisation(verify: float) -> None:
         assert found * (1 - ACCURACY) <= threshold <= found * (1 + 2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verify", RATIOS)
 def test_the_best_threshold_is_optimal_where_higher_scores_pass_more(verify: float) -> None:
     law, costs = ContinuousLaw(normal.inv_cdf, logistic), Costs(generate=1, verify=verify)
@@ -92,6 +94,7 @@ def test_the_best_threshold_is_optimal_where_higher_scores_pass_more(verify: flo
     assert best.cost == pytest.approx(continuous.optimum(law, costs).cost, rel=ACCURACY)
 
 
+@pytest.mark.slow
 def test_no_threshold_is_optimal_where_the_best_are_in_the_middle() -> None:
     law, costs = uniform(bump), Costs(generate=1, verify=10)
     cost = continuous.best_threshold(law, costs).cost
@@ -122,6 +125,7 @@ def test_a_step_that_is_not_among_the_breaks_is_found_all_the_same() -> None:
         assert law.pass_rate == pytest.approx(0.9 - 0.7 * step, rel=ACCURACY)
 
 
+@pytest.mark.slow
 def test_a_law_too_uneven_to_be_integrated_is_refused() -> None:
     with pytest.raises(UsageError, match="too uneven"):
         uniform(lambda r: (1 + math.sin(1e7 * r)) / 2)

@@ -74,6 +74,7 @@ def _outcomes(
     return returned[0], returned[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("errors", [Errors(0.1, 0.05), Errors(0.2, 0.2)])
 @pytest.mark.parametrize("wrong", [0.05, 0.2])
 def test_under_its_prior_the_bayes_rule_returns_at_most_the_share_of_wrong_candidates(

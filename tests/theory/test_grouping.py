@@ -211,6 +211,7 @@ def starts(splits: NDArray[np.intp], groups: int) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_many_problems_are_grouped_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
     log = population("coding", problems=partitions.FEW + 44, candidates=16)
     ordered = sorted(log.problems, key=lambda problem: problem.pass_rate)

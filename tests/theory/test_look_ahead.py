@@ -78,6 +78,7 @@ def test_cost_and_rounds_against_width_one(policy: Policy, world: World) -> None
         assert ahead.rounds.generate <= ahead.rounds.verify + 1  # a block is generated at once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [*POLICIES, Threshold(0)], ids=lambda p: type(p).__name__)
 @pytest.mark.parametrize("rho", [3, 10])
 def test_a_block_does_not_wait_for_keys_that_never_come(policy: Policy, rho: float) -> None:
@@ -236,6 +237,7 @@ def test_blocks_end_at_most_at_twice_the_first_pass(width: int) -> None:
     assert list(itertools.islice(block_ends(16), 5)) == [2, 6, 14, 30, 46]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
 def test_overlap_raises_no_bill_by_more_than_a_tenth(policy: Policy) -> None:
     for (name, world), verify in itertools.product(WORLDS.items(), (3, 10, 100)):

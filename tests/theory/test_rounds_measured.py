@@ -136,6 +136,7 @@ def test_balanced_has_no_such_bound(name: str) -> None:
     assert np.mean(spent) > 10 * 4 / law.pass_rate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_a_law_costs_no_more_than_each_of_its_step_laws(seed: int) -> None:
     """Theorem 6, for paths with blind slots and without: E[J] under h is at most that of a step."""
@@ -148,6 +149,7 @@ def test_a_law_costs_no_more_than_each_of_its_step_laws(seed: int) -> None:
                 assert found.low <= step.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [0.01, 0.2, 1.0])
 @pytest.mark.parametrize("p", [0.1, 1.0])
 def test_the_programme_is_what_the_policy_costs(q: float, p: float) -> None:

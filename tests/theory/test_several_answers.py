@@ -48,6 +48,7 @@ def cost(policy: Policy, answers: int, seed: int) -> float:
     return search.bill.total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", [1, 3])
 @pytest.mark.parametrize(
     ("policy", "constant"), [(Balanced(), 2.0), (Alternate(), 3.0), (VerifyAll(), 1 + RHO)]

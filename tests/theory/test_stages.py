@@ -130,6 +130,7 @@ def test_the_ratio_order_is_the_best_order_of_independent_stages() -> None:
         assert cost_of_order(kinds, costs, ratio_order(refutes, costs)) == min(every)
 
 
+@pytest.mark.slow
 def test_greedy_costs_at_most_four_times_the_best_order_of_correlated_tests() -> None:
     chance = random.Random(2)
     worst = Fraction(1)

@@ -73,6 +73,7 @@ def test_known_values(name: str, number: int | None, n: int) -> None:
     assert holds(of, star)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "number"),
     [("thresholds:1", 1), ("thresholds:64", 2), ("singletons:9", 9), ("intervals:64", 64)],
@@ -141,6 +142,7 @@ def test_the_centered_one_is_never_larger_than_the_usual_one(of: ConceptClass) -
     assert centered <= usual
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("points", "density"), [(20, 0.1), (20, 0.2), (20, 0.3), (20, 0.5), (20, 0.8), (15, 0.3)]
 )
@@ -188,6 +190,7 @@ def test_the_interval_only_ever_closes_and_every_step_has_its_witness() -> None:
     assert known.number is not None
 
 
+@pytest.mark.slow
 def test_without_time_there_is_an_interval_and_it_is_honest() -> None:
     of = ConceptClass((np.random.default_rng(3).random((60, 24)) < 0.3).astype(np.float64))
     number = star_number(of).number

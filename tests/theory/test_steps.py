@@ -106,6 +106,7 @@ def test_verifying_everything_costs_what_it_costs(law: StepLaw, rho: float) -> N
     assert step_cost(VERIFY_ALL, law, rho).high == pytest.approx(law.verify_all(rho))
 
 
+@pytest.mark.slow
 def test_pools_that_are_not_told_apart_widen_the_bracket_and_nothing_else() -> None:
     law, schedule = StepLaw(0.1, 0.02), Balanced().slots(Costs(1, 10))
     wide, narrow = (step_cost(schedule, law, 10, most=most) for most in (3, 200))
@@ -173,6 +174,7 @@ def test_between_whole_ratios_the_needle_reaches_the_constant_of_alternate(rho: 
     assert needle.low == pytest.approx(alternate_constant(rho), abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.5, 1, 1.7, 3, 10, 33.3, 100])
 def test_no_path_of_ours_beats_the_lower_bound(rho: float) -> None:
     """Theorem 4: the worst ratio of any policy is at least 2 - 1 / (1 + rho)."""
@@ -185,6 +187,7 @@ def test_no_path_of_ours_beats_the_lower_bound(rho: float) -> None:
         assert worst_ratio(path, rho, most=FEW).ratio >= least_constant(rho) - 1e-3
 
 
+@pytest.mark.slow
 def test_algorithm_1_as_a_path() -> None:
     """The paper's policy, stopping at the first pass: far below 400 on these laws."""
     costs = Costs(generate=1, verify=10)

@@ -75,8 +75,11 @@ class SqliteLedger(TableLedger):
             with alone(self.path):
                 self._check_log(damaged)
                 self._db = _connect(self.path, self.seals, read_only=read_only)
-                if not read_only:
-                    self._files = OpenFiles(self.path, str(named_path))
+                try:
+                    self._files = None if read_only else OpenFiles(self.path, str(named_path))
+                except BaseException:
+                    _shut(self._db, read_only)
+                    raise
         except (*BROKEN, OSError) as error:
             raise LedgerError(f"{path}: {_why(error)}", path=self.path) from error
         self._closing = weakref.finalize(self, _close, self._db, self.path, self._files)

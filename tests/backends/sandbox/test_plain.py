@@ -48,6 +48,7 @@ def round_trip(value: Any) -> Any:
     return plain.decode(json.loads(json.dumps(plain.encode(value))))
 
 
+@pytest.mark.slow
 @given(values)
 def test_values_come_back_equal_and_of_the_same_type(value: Any) -> None:
     back = round_trip(value)

@@ -106,6 +106,7 @@ class TestTheRows:
         for name in ("portfolio", "portfolio-learned", "in-order(small, large)"):
             assert found[name].solved == 1
 
+    @pytest.mark.slow
     def test_keep_the_bound_on_every_problem_and_order(self, found: GeneratorComparison) -> None:
         """Without shared keys; they are shared here, and refuted keys only save money."""
         cold = found.trials["portfolio"].spent.sum(axis=2)
@@ -120,6 +121,7 @@ class TestTheRows:
             row.cost for row in found.rows if row.solved == 1
         )
 
+    @pytest.mark.slow
     def test_learning_pays(self, found: GeneratorComparison) -> None:
         assert found["portfolio-learned"].cost < found["in-order(small, large)"].cost
 
@@ -315,6 +317,7 @@ class TestLearning:
 
 
 class TestTheCommand:
+    @pytest.mark.slow
     def test_prints_the_table_and_saves_it(self, path: Path, tmp_path: Path) -> None:
         flags = ("--generator", "small=1", "--generator", "large=20", "--costs", "1,10", "--keys")
         saved = ("--json", tmp_path / "t.json", "--csv", tmp_path / "t.csv", "--orders", 1)
@@ -348,6 +351,7 @@ class TestTheCommand:
     def test_refuses_mistakes_in_one_line(self, path: Path, flags: list[str], words: str) -> None:
         assert words in refuses(["compare", path, *flags])
 
+    @pytest.mark.slow
     def test_takes_a_policy_for_each_generator(self, path: Path, tmp_path: Path) -> None:
         flags = ("--generator", "small=1", "--generator", "large=20", "--orders", 1)
         policies = ("--policy", "verify-all", "--policy", "small=adaptive")

@@ -39,6 +39,7 @@ def test_a_problem_depends_on_its_number_and_the_seed_alone(name: str) -> None:
     assert all(problem.solvable for problem in more.problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POPULATIONS)
 def test_the_law_is_that_of_the_candidates(name: str) -> None:
     for i in range(20):

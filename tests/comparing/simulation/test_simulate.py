@@ -65,6 +65,7 @@ def test_the_constants_hold_on_average_and_are_nearly_reached_by_needles() -> No
     assert 2.5 < rows["alternate"].of_optimum < alternate_constant(10) * 1.1
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
     def drawn(seed: int, problems: int = 6) -> Simulation:
         plan = Plan(problems, 2, seed=seed)

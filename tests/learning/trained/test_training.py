@@ -58,6 +58,7 @@ def test_a_word_that_passes_gets_a_weight() -> None:
     assert (model.evidence.problems, model.evidence.labels) == (12, 360)
 
 
+@pytest.mark.slow
 def test_a_few_verdicts_of_searches_that_stopped_are_enough_to_beat_chance() -> None:
     past = [problem(at, rate=0.15, stops=True) for at in range(40)]
     assert sum(int(each.verified.sum()) for each in past) < 400
@@ -75,6 +76,7 @@ def test_a_given_score_is_used_and_its_ties_are_judged() -> None:
     assert model.alike == ""  # its values are all different
 
 
+@pytest.mark.slow
 def test_the_level_of_a_problem_does_not_count() -> None:
     """All candidates of easy problems say "easy", which says nothing about which one passes."""
     chance, past = random.Random(0), []
@@ -142,6 +144,7 @@ def test_cross_fitting_leaves_the_own_problem_out() -> None:
     assert scores[0].tolist() == pytest.approx([alone.score(x) for x in past[0].arriving()])
 
 
+@pytest.mark.slow
 def test_in_order_of_arrival_a_problem_is_scored_by_earlier_ones() -> None:
     past = [problem(at) for at in range(12)]
     scores = in_order(past)
@@ -151,6 +154,7 @@ def test_in_order_of_arrival_a_problem_is_scored_by_earlier_ones() -> None:
     assert scores[11].tolist() == [model.score(x) for x in past[11].arriving()]
 
 
+@pytest.mark.slow
 def test_a_score_that_ranks_saves_money() -> None:
     past = [problem(at, rate=0.08, size=60) for at in range(25)]
     chance = np.random.default_rng(0)
@@ -227,6 +231,7 @@ def test_a_ledger_has_the_same_texts_and_given_scores(tmp_path: Path) -> None:
         read_texts(path, ["length"])
 
 
+@pytest.mark.slow
 def test_a_model_is_fitted_once_for_each_number_of_the_schedule(tmp_path: Path) -> None:
     path = str(tmp_path / "runs.ledger")
     refits = Refits(OpenedLater(path))

@@ -206,6 +206,7 @@ def least_cost(types: Weighted, prices: Mapping[str, float], most: int = 20) -> 
 class TestTheBound:
     """The cost is at most that of any single generator, divided by its share."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("policy", [VerifyAll(), Varied(), Balanced(), Adaptive()])
     def test_of_the_cold_portfolio_holds_on_every_path(self, policy: Policy) -> None:
         chance = random.Random(repr(policy))
@@ -237,6 +238,7 @@ class TestTheBound:
                     reached = max(reached, cost / bound)
         assert reached > 0.5  # the test comes near the bound of the cold portfolio
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("factor", [1.0, 2.0])
     def test_of_a_learned_portfolio_holds_with_shared_keys_and_short_pools(
         self, factor: float
@@ -262,6 +264,7 @@ class TestTheBound:
                 refuted_elsewhere += verified[name] < len(set(stream.keys))
         assert refuted_elsewhere
 
+    @pytest.mark.slow
     def test_is_tight_if_only_one_of_equally_dear_generators_is_useful(self) -> None:
         costs = dict.fromkeys("abcd", Costs(1, 9))
         streams = {name: Stream([False] * 500) for name in "abc"} | {"d": needle(500, 299)}
@@ -444,6 +447,7 @@ class TestLearned:
             best = max(passes / (costs.candidate + costs.verify * part) for passes, part in rules)
             assert index_to_generate(Outlook(chances, shares), costs) == pytest.approx(best)
 
+    @pytest.mark.slow
     def test_costs_what_the_best_threshold_costs_if_the_chances_are_known(self) -> None:
         """One generator, a good score: J* of the paper, which no policy can improve."""
         chances, costs = (0.02, 0.4), Costs(1, 10)

@@ -28,6 +28,7 @@ from grv.theory.uniform import PairRows, PairTable
 from support.examples import examples
 
 
+@pytest.mark.slow
 def test_the_budget_curve_is_the_best_of_all_pairs() -> None:
     log = Log((World.of("9- 8- 7+ 6- 5+").logged("a"), World.of("9+ 8- 7- 3- 2-").logged("b")))
     asked = ReportRequest(costs=(Costs(1, 3),), policies=("adaptive",), orders=3)

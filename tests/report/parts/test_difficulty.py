@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from grv.report.build import make_report
 from grv.report.inputs import ReportSource
 from grv.report.request import ReportRequest
 from support.reports import OTHER, two_logs
 
 
+@pytest.mark.slow
 def test_rows_with_groups_have_their_number_and_their_groups() -> None:
     rows = two_logs()["difficulty"].only(log="second", costs="1,10").records()
     groups = {row["policy"]: row["groups"] for row in rows}

@@ -21,6 +21,7 @@ def test_every_candidate_is_in_one_bin() -> None:
         assert sum(float(row["share"] or 0) for row in rows) == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_outliers_are_counted_in_the_outer_bins() -> None:
     scores = np.concatenate([np.linspace(0, 1, 999), [1e6]])
     log = Log((LoggedProblem("a", scores, scores > 0.5),))

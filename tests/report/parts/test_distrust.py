@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from grv.comparing.rows import runs_live
 from grv.report.build import make_report
 from grv.report.inputs import ReportSource
@@ -22,6 +24,7 @@ def test_a_policy_with_a_bound_for_any_score_relies_on_nothing() -> None:
     assert all(map(any_score, ("alternate", "hedged", "varied", "verify-all")))
 
 
+@pytest.mark.slow
 def test_policies_that_rely_on_an_inverted_score_are_distrusted() -> None:
     log = population("coding", problems=12, candidates=80, seed=3)
     asked = ReportRequest(orders=4, many_orders=2, policies=("adaptive", "verify-all"))

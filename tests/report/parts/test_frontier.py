@@ -14,6 +14,7 @@ from grv.report.request import ReportRequest
 from support.reports import FEW, OTHER, two_logs
 
 
+@pytest.mark.slow
 def test_the_points_are_those_of_compare() -> None:
     asked = ReportRequest(
         policies=FEW, orders=2, many_orders=1, latency=Latency(5, 30), wait_price=0.5

@@ -26,6 +26,7 @@ def log(problems: int) -> Log:
     return Log(tuple(found))
 
 
+@pytest.mark.slow
 def test_it_is_the_cost_between_two_fits_over_that_of_the_default() -> None:
     made = log(12)
     asked = ReportRequest(costs=(COSTS,), policies=("learning", "varied"), orders=2)

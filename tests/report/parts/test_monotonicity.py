@@ -22,6 +22,7 @@ def test_bins_of_the_ranking_are_counted_by_hand() -> None:
     assert [worse["isotonic"], better["isotonic"]] == pytest.approx(pooled, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_an_inverted_score_is_warned_of() -> None:
     log = population("coding", problems=12, candidates=80, seed=3)
     asked = ReportRequest(orders=4, many_orders=2, policies=("adaptive", "verify-all"))

@@ -8,8 +8,9 @@ from grv.comparing.compare import compare
 from grv.core.values import Costs
 from support.reports import OTHER, two_logs
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_optimal_pairs_are_hindsight_over_many_orders() -> None:
     report = two_logs()
     found = compare(["hindsight"], OTHER, Costs(1, 10), orders=20)

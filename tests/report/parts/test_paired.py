@@ -16,6 +16,7 @@ from grv.report.request import ReportRequest
 from support.reports import OTHER
 
 
+@pytest.mark.slow
 def test_logs_are_paired_on_the_problems_they_share() -> None:
     part = Log(OTHER.problems[2:5])
     worse = changed(part, 1.0, 0.0, seed=0)

@@ -18,6 +18,7 @@ def test_pass_rates_by_rank_are_counted_by_hand() -> None:
     assert by_hand()["rank_pass"].column("pass_rate") == pytest.approx(by_rank.tolist(), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_late_ranks_are_averaged() -> None:
     log = Log((population("coding", problems=1, candidates=500, seed=1).problems[0],))
     made = make_report(

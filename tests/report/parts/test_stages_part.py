@@ -71,6 +71,7 @@ def test_what_is_free_or_refutes_nothing_is_said_so() -> None:
     assert found["text"].words.startswith("refutes nothing")
 
 
+@pytest.mark.slow
 def test_the_report_says_what_each_stage_refutes_and_when_it_pays() -> None:
     log = log_of_frame(
         {

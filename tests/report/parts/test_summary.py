@@ -52,6 +52,7 @@ def test_tables_side_by_side_have_the_same_numbers() -> None:
         assert wide[f"solved {log}"] == row["solved"]
 
 
+@pytest.mark.slow
 def test_measured_costs_are_those_of_compare() -> None:
     log = with_columns(Log(OTHER.problems[:4]))
     asked = ReportRequest(costs=(Costs(1, 10), None), policies=FEW, orders=2, many_orders=3)
@@ -69,6 +70,7 @@ def test_measured_costs_are_those_of_compare() -> None:
         ReportRequest(costs=(None, Measured(1, 10)))
 
 
+@pytest.mark.slow
 def test_it_says_which_prices_to_give_if_failures_are_cheaper() -> None:
     def notes(fail: float, right: float) -> str:
         problems = tuple(
@@ -107,6 +109,7 @@ def test_a_report_shows_a_price_of_failures() -> None:
     assert all(float(row["cost"] or 0) < least[str(row["policy"])] for row in cheaper)
 
 
+@pytest.mark.slow
 def test_missing_ratios_are_explained() -> None:
     asked = ReportRequest(policies=("hindsight",), orders=2)
     made = make_report([ReportSource("x", log=OTHER)], asked)

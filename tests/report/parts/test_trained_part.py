@@ -6,6 +6,8 @@ import json
 import random
 from pathlib import Path
 
+import pytest
+
 from grv.core.values import Verdict
 from grv.ledger.entries import Ended, Entry, Found, Made, Scored, Started
 from grv.ledger.sqlite import SqliteLedger
@@ -44,6 +46,7 @@ def write_log(path: Path, *, texts: bool) -> None:
                 file.write(json.dumps(record) + "\n")
 
 
+@pytest.mark.slow
 def test_a_trained_score_beside_that_of_the_log(tmp_path: Path) -> None:
     write_log(tmp_path / "log.jsonl", texts=True)
 

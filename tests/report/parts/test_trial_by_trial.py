@@ -49,6 +49,7 @@ def test_many_trials_are_averaged() -> None:
     assert table.column("place")[-1] == 1200
 
 
+@pytest.mark.slow
 def test_missing_rows_are_named() -> None:
     made = make_report(
         [ReportSource("x", log=OTHER)], ReportRequest(policies=("adaptive",), orders=2)

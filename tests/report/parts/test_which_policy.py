@@ -30,6 +30,7 @@ def test_the_cheapest_policy_is_counted_over_the_resamples_of_compare() -> None:
     assert [row["cost"] for row in rows] == sorted(row.cost for row in found.rows)
 
 
+@pytest.mark.slow
 def test_a_policy_that_solves_fewer_is_not_the_cheapest() -> None:
     log = population("math", problems=6, candidates=40, seed=2)
     asked = ReportRequest(
@@ -40,6 +41,7 @@ def test_a_policy_that_solves_fewer_is_not_the_cheapest() -> None:
     assert (rows[-1]["cheapest"], rows[-1]["words"]) == (None, "solves fewer")
 
 
+@pytest.mark.slow
 def test_a_report_without_a_live_policy_says_so() -> None:
     asked = ReportRequest(policies=("hindsight",), orders=2)
     made = make_report([ReportSource("x", log=OTHER)], asked)

@@ -236,6 +236,7 @@ def test_of_a_named_check_an_agent_learns_the_name_only(offers: Offers) -> None:
     assert "42" not in json.dumps(failed)
 
 
+@pytest.mark.slow
 def test_progress_increases(offer: Offer) -> None:
     told: list[float] = []
 

@@ -148,6 +148,7 @@ def test_signing_out_ends_the_streams_of_the_session(tmp_path: Path) -> None:
             assert b"event:" not in b"".join(stream).partition(b"\n\n")[2]
 
 
+@pytest.mark.slow
 def test_one_reader_does_not_take_the_streams_of_all(up: Dashboard) -> None:
     def opened(key: str) -> int:
         cookie = f"Cookie: {signed_in(up, key)}"

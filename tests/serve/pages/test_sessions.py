@@ -85,6 +85,7 @@ def begin_some(place: str, number: int) -> None:
         own.begin(bytes([os.getpid() % 256, each]))
 
 
+@pytest.mark.slow
 def test_processes_do_not_lose_sessions_of_each_other(tmp_path: Path) -> None:
     place = str(tmp_path / "ledger")
     names = [Sessions(place).begin(KEY)]

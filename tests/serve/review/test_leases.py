@@ -78,6 +78,7 @@ def test_an_item_returns_when_its_page_is_silent(opened: Callable[[], TableLedge
     assert leases.held(FIRST, lease.secret, "ann") is None
 
 
+@pytest.mark.slow
 def test_a_silent_page_frees_its_item_for_other_servers_too(
     opened: Callable[[], TableLedger],
 ) -> None:

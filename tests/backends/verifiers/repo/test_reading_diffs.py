@@ -271,6 +271,7 @@ def test_a_repository_runs_nothing_of_its_own(
     assert not mark.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nothing", "-x", "--all", "HEAD:README.md", "a b", "HEAD^{tree}"])
 def test_what_is_no_commit_is_refused(name: str, tmp_path: Path) -> None:
     from grv import UsageError
@@ -343,6 +344,7 @@ def test_hunks_after_a_moved_one_move_as_well() -> None:
     assert applied(text, {"a.txt": before}) == {"a.txt": after.replace("\n19\n", "\n19\nmore\n")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [0, 1, 5, 5_000, 300_000])
 def test_a_binary_diff_gives_the_file_that_git_has(size: int, tmp_path: Path) -> None:
     source = random.Random(size)

@@ -7,8 +7,9 @@ import pytest
 from grv.backends.attacks import repositories, suite
 from grv.verifiers import Checks
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_attacks_by_changes_to_a_repository_are_held() -> None:
     if problem := repositories.why_not():
         pytest.skip(problem)
