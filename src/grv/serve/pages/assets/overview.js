@@ -53,7 +53,7 @@ function savedTile(baselines) {
   const isMore = ends[1] < 0;
   const [low, high] = ends.map((share) => percent(isMore ? -share : share));
   const [first, last] = isMore ? [high, low] : [low, high];
-  const range = `${first.replace(" %", "")} to ${last}`;
+  const range = `${first.replace(" %", "")}\u00a0to\u00a0${last.replace(" ", "\u00a0")}`; // on one line
   const note = `of what verify-all costs, ${counted(baselines.searches, "solved search", "solved searches")}`;
   return tile(isMore ? "More than verify-all" : "Saved", low === high ? low : range, note);
 }
