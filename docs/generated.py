@@ -233,6 +233,12 @@ def other_tools() -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def changelog() -> str:
+    """The changelog, below the title of its page."""
+    text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
+    return text.partition("\n")[2].strip().replace("](docs/", "](")
+
+
 def rounds_legend() -> str:
     """What the pictures of rounds show."""
     return rounds.LEGEND
@@ -252,6 +258,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "agents": agents,
     "generators": generators,
     "scores": scores,
+    "changelog": changelog,
 }
 
 
@@ -290,3 +297,15 @@ def on_files(files: Any, config: Any) -> Any:
         content = path.read_text(encoding="utf-8")
         files.append(File.generated(config, f"notebooks/{path.name}", content=content))
     return files
+
+
+def on_page_context(context: Any, page: Any, config: Any, **_: Any) -> Any:
+    """Called by mkdocs before it renders a page: its foot says the version that it is about.
+
+    `extra.version` of the theme would need a server, and this site also opens from the disk.
+    """
+    from mkdocs.utils import get_relative_url
+
+    changes = get_relative_url("changelog.html", page.url)
+    config.copyright = f'grv {grv.__version__} · <a href="{changes}">what changed</a>'
+    return context

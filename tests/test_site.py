@@ -87,6 +87,22 @@ def test_every_policy_has_a_section_a_picture_and_an_entry_in_the_glossary(site:
         assert f'href="guide/policies.html#{name}"' in glossary
 
 
+def test_every_page_says_its_version_and_leads_to_the_changelog(site: Path) -> None:
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        inside = page.relative_to(ROOT / "docs")
+        name = "index.html" if inside.name in ("index.md", "README.md") else f"{inside.stem}.html"
+        shown = site / inside.parent / name
+        foot = re.search(
+            rf'grv {re.escape(grv.__version__)} · <a href="([^"]*)">',
+            shown.read_text(encoding="utf-8"),
+        )
+        assert foot is not None, shown
+        assert (shown.parent / foot[1]).resolve() == (site / "changelog.html").resolve()
+    changes = (site / "changelog.html").read_text(encoding="utf-8")
+    assert 'id="unreleased"' in changes
+    assert "Under a total budget" in changes
+
+
 def test_no_mark_of_a_generated_part_is_left(site: Path) -> None:
     for page in site.rglob("*.html"):
         assert "generated:" not in page.read_text(encoding="utf-8"), page

@@ -53,6 +53,21 @@ def test_bash_completes(scripts: Path, line: str, wanted: list[str]) -> None:
     assert shell("bash", "--norc", "-c", code).split() == wanted
 
 
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [(["--isolation", "="], ["jail", "strict"]), (["--isolation", "=", "st"], ["strict"])],
+)
+def test_bash_completes_a_value_after_an_equals_sign(
+    scripts: Path, words: list[str], wanted: list[str]
+) -> None:
+    line = ["grv", "doctor", *words]
+    code = (
+        f"source {shlex.quote(str(scripts / 'bash'))}; COMP_WORDS=({shlex.join(line)});"
+        f' COMP_CWORD={len(line) - 1}; _grv; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    )
+    assert set(wanted) <= set(shell("bash", "--norc", "-c", code).split())
+
+
 def test_bash_has_the_function_at_the_command(scripts: Path) -> None:
     code = f"source {shlex.quote(str(scripts / 'bash'))}; complete -p grv"
     assert shell("bash", "--norc", "-c", code) == "complete -o default -F _grv grv\n"

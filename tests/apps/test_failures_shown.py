@@ -212,7 +212,7 @@ def test_list_shows_the_cost_of_unfinished_searches() -> None:
     rows = here("runs", "list", "out.ledger").out.splitlines()[1:-1]
     for row in rows:
         *_, outcome, generated, verified, cost = row.split()
-        assert outcome == "unfinished"
+        assert outcome == "stopped"
         assert float(cost) >= float(generated) + 3 * float(verified)
     assert any(float(row.split()[-1]) > 0 for row in rows)
 

@@ -99,7 +99,7 @@ def test_show_says_what_was_lost(tmp_path: Path) -> None:
     shown = grv("runs", "show", tmp_path / "out.ledger", "a")
     assert f"possibly paid, lost: {asked} generate" in shown.out
     listed = grv("runs", "list", tmp_path / "out.ledger").out
-    assert re.search(r"unfinished +0 +0", listed)
+    assert re.search(r"stopped +0 +0", listed)
 
 
 def test_check_says_that_all_is_well_or_what_is_not(ledger: Path, tmp_path: Path) -> None:

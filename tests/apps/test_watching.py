@@ -57,6 +57,33 @@ def test_a_look_tells_running_from_stopped(ledger: SqliteLedger) -> None:
 
 
 @pytest.mark.slow
+def test_a_search_that_has_given_way_waits_for_its_turn(tmp_path: Path) -> None:
+    seen: list[dict[str, str]] = []
+    with closing(SqliteLedger(tmp_path / "some.ledger")) as ledger:
+
+        def verify(problem: Problem, text: str) -> bool:
+            rows = Watched.look(ledger, 10).rows
+            seen.append({summary.problem: state for summary, state in rows})
+            return False
+
+        for _ in solve_many_now(
+            [Problem(name, name) for name in "ab"],
+            generator=lambda problem: problem.prompt,
+            scorer=lambda problem, text: 0.0,
+            verifier=verify,
+            costs=Costs(1, 10),
+            total_budget=66,
+            at_once=1,
+            ledger=ledger,
+        ):
+            pass
+
+    others = [set(states.values()) - {"out of budget"} for states in seen if len(states) == 2]
+    assert {"running", "waiting for its turn"} in others
+    assert "stopped" not in set().union(*others)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 140])
 def test_a_long_name_is_cut_and_no_number_is(ledger: SqliteLedger, width: int) -> None:
     console = Console(width=width, color_system=None)

@@ -108,6 +108,9 @@ def bash(every: list[Node]) -> str:
         "_grv() {",
         '  local cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}"',
         "  local at=grv word words=",
+        # bash takes --name=value apart: three words
+        '  if [ "$cur" = "=" ]; then cur=',
+        '  elif [ "$prev" = "=" ]; then prev="${COMP_WORDS[COMP_CWORD-2]}"; fi',
         '  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
         '    case "$at $word" in',
         f'      {_any(node.path for node in every[1:])}) at="$at $word" ;;',

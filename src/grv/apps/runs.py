@@ -44,11 +44,15 @@ def list_runs(
 ) -> None:
     """List the searches: problem, outcome, candidates, verifications and cost.
 
-    The cost of a search that is unfinished or has failed is what was possibly paid so far.
+    A search without an outcome is running or stopped, or it waits for its turn or for a review.
+    Its cost, and that of a search that has failed, is what was possibly paid so far.
     """
     opened = _open(ledger)
     so_far = opened.so_far()
-    rows = [_row(summary, so_far.get(summary.id)) for summary in opened.searches()]
+    searches = list(opened.searches())
+    open_ids = [each.id for each in searches if each.outcome is None]
+    doing = opened.doing(open_ids, {id for id in so_far if so_far[id].waiting})
+    rows = [_row(each, each.outcome or doing[each.id], so_far.get(each.id)) for each in searches]
     head = ("search", "problem", "started", "outcome", "generated", "verified", "cost")
     say_table(aligned(head, rows, left=4))
     counts = Counter(row[3] for row in rows)
@@ -238,7 +242,7 @@ def copy_ledger(
         raise typer.Exit(1)
 
 
-def _row(summary: SearchSummary, so_far: SoFar | None) -> tuple[str, ...]:
+def _row(summary: SearchSummary, status: str, so_far: SoFar | None) -> tuple[str, ...]:
     numbers: Sequence[float | None] = (summary.generated, summary.verified, summary.total)
     if so_far is not None:
         numbers = (so_far.generated, so_far.verified, summary.paid)
@@ -246,7 +250,7 @@ def _row(summary: SearchSummary, so_far: SoFar | None) -> tuple[str, ...]:
         summary.id,
         summary.problem,
         _when(summary.started),
-        summary.outcome or "unfinished",
+        status,
         *("" if number is None else f"{number:g}" for number in numbers),
     )
 

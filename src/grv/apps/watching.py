@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..ledger.tables import TableLedger
 
 _HEAD = 3  # lines of the screen that are not searches
-_STATES = ("waiting for review", "running", "stopped")  # of searches without an outcome
 
 
 @dataclass(frozen=True)
@@ -51,17 +50,9 @@ class Watched:
         """Read what the ledger holds now; `most` is the number of rows."""
         summaries = list(ledger.searches())
         open_ids = [each.id for each in summaries if each.outcome is None]
-        running = ledger.claimed(open_ids)
         so_far = ledger.so_far(open_ids)
-
-        def state(summary: SearchSummary) -> str:
-            if summary.outcome is not None:
-                return summary.outcome
-            if summary.id in so_far and so_far[summary.id].waiting:
-                return _STATES[0]
-            return _STATES[1] if summary.id in running else _STATES[2]
-
-        states = {each.id: state(each) for each in summaries}
+        doing = ledger.doing(open_ids, {id for id in so_far if so_far[id].waiting})
+        states = {each.id: each.outcome or doing[each.id] for each in summaries}
         summaries.sort(key=lambda each: (each.ended is not None, -(each.ended or each.started)))
         rows = []
         for each in summaries[:most]:

@@ -15,19 +15,16 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ..core.values import Verdict
 from .protocols import Draft, Finding, Problem, Score
 
 if TYPE_CHECKING:
-    from contextvars import Token
-
     from opentelemetry.context import Context
-    from opentelemetry.trace import Span, Tracer
+    from opentelemetry.trace import Span
 
 _NAME = "grv"
 _LONGEST = 100  # characters of a name that comes from a record
@@ -35,13 +32,12 @@ _TEXTS = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _ASKED = ("true", "span_only", "span_and_event")
 _LABELS = {Verdict.PASSED: 1.0, Verdict.FAILED: 0.0}
 _PARENT = "traceparent"
+_EVENT = "gen_ai.evaluation.result"
 
 Results = Sequence[Draft] | Sequence[Score] | Sequence[Finding]
-_tracers: dict[Any, Tracer] = {}  # of the provider of this process
 
 
-@dataclass(frozen=True)
-class TracedCall:
+class TracedCall(NamedTuple):
     """What a span says about a call before it is made, and what its results cost.
 
     Attributes:
@@ -81,32 +77,48 @@ class Told:
 
 
 _NOTHING = nullcontext(Told())
-_OPERATIONS = {"True": "chat", "False": "text_completion"}  # by what a generator takes
 # kinds of spans
 CLIENT = "CLIENT"
 SERVER = "SERVER"
 INTERNAL = "INTERNAL"
 
 
-def tracer() -> Tracer | None:
+class _Recorder:
+    """What a provider and the API of OpenTelemetry offer, looked up once."""
+
+    def __init__(self, provider: Any) -> None:
+        from opentelemetry.context import attach, detach
+        from opentelemetry.trace import SpanKind, set_span_in_context
+
+        self.start = provider.get_tracer(_NAME).start_span
+        self.attach = attach
+        self.detach = detach
+        self.in_context = set_span_in_context
+        self.kinds = {kind.name: kind for kind in SpanKind}
+
+
+_recorders: dict[Any, _Recorder] = {}  # of the provider of this process
+
+
+def recorder() -> _Recorder | None:
     """What makes spans; None if nobody in this process records any."""
     api = sys.modules.get("opentelemetry.trace")
     if api is None:
         return None
     provider = api.get_tracer_provider()
-    if isinstance(provider, api.ProxyTracerProvider):
-        return None
-    found = _tracers.get(provider)
-    if found is None:
-        _tracers.clear()
-        found = _tracers[provider] = provider.get_tracer(_NAME)
-    return found
+    known = _recorders.get(provider)
+    if known is None:
+        if isinstance(provider, api.ProxyTracerProvider):
+            return None
+        _recorders.clear()
+        known = _recorders[provider] = _Recorder(provider)
+    return known
 
 
 def searching(problem: Problem, search: str) -> AbstractContextManager[Told]:
     """The span of a search, from its turn's begin to its end."""
-    found = tracer()
-    if found is None:
+    known = recorder()
+    if known is None:
         return _NOTHING
     attributes = {
         "gen_ai.operation.name": "invoke_workflow",
@@ -115,36 +127,36 @@ def searching(problem: Problem, search: str) -> AbstractContextManager[Told]:
     }
     if _texts_wanted():  # the id of a problem may be its prompt
         attributes["grv.problem.id"] = _text(problem.id)
-    return _Span(found, f"invoke_workflow {_NAME}", attributes)
+    return _Span(known, f"invoke_workflow {_NAME}", attributes)
 
 
 def calling(made: object, backend: object) -> AbstractContextManager[Told]:
     """The span of a call with its retries, if `made` has the property `traced`."""
-    found = tracer()
-    if found is None:
+    known = recorder()
+    if known is None:
         return _NOTHING
     call: TracedCall | None = getattr(made, "traced", None)
     if call is None:
         return _NOTHING
     if call.kind != "generate":
         what = _evaluation(call, backend)
-        return _Span(found, f"{call.kind} {what}", {}, call, evaluation=what)
-    operation = _OPERATIONS.get(str(getattr(backend, "chat", "")), "generate_content")
-    attributes = {
-        "gen_ai.operation.name": operation,
-        "gen_ai.provider.name": call.provider or "_OTHER",
-        "gen_ai.request.choice.count": len(call.candidates),
-        **_model(call.model, call.url),
-    }
-    if _texts_wanted():
+        return _Span(known, f"{call.kind} {what}", {}, call, evaluation=what)
+    chat = getattr(backend, "chat", None)
+    operation = (
+        "chat" if chat is True else "text_completion" if chat is False else "generate_content"
+    )
+    number = len(call.candidates)
+    attributes = dict(_request(operation, call.provider, call.model, call.url, number))
+    if texts := _texts_wanted():
         attributes["gen_ai.input.messages"] = _messages("user", [call.problem.prompt])
-    return _Span(found, f"{operation} {call.model}".strip(), attributes, call, kind=CLIENT)
+    name = f"{operation} {call.model}".strip()
+    return _Span(known, name, attributes, call, kind=CLIENT, texts=texts)
 
 
 def answering(scope: Mapping[str, Any]) -> AbstractContextManager[Told]:
     """The span of a request to this server, below that of its client if it names one."""
-    found = tracer()
-    if found is None:
+    known = recorder()
+    if known is None:
         return _NOTHING
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
@@ -153,12 +165,12 @@ def answering(scope: Mapping[str, Any]) -> AbstractContextManager[Told]:
     parent = TraceContextTextMapPropagator().extract(carrier)
     method = scope["method"][:16]
     attributes = {"http.request.method": method}
-    return _Span(found, method, attributes, kind=SERVER, parent=parent)
+    return _Span(known, method, attributes, kind=SERVER, parent=parent)
 
 
 def headers() -> dict[str, str] | None:
     """What a request to another server says about the span that it belongs to."""
-    if tracer() is None:
+    if recorder() is None:
         return None
     context = sys.modules["opentelemetry.trace"].get_current_span().get_span_context()
     if not context.is_valid:
@@ -171,20 +183,32 @@ class _Span(Told):
     """The current span of a context. An error leaves its class in it, never its message.
 
     Args:
-        tracer: starts it.
+        recorder: starts it.
         name: its name.
-        attributes: what it says at its start.
+        attributes: what it says at its start, for samplers too.
         call: the call, if it is one.
         kind: a `SpanKind`, by name.
         parent: the span of a client.
         evaluation: what gives scores or verdicts, if the call does.
+        texts: whether to add the texts of drafts.
     """
 
-    __slots__ = ("_call", "_evaluation", "_make", "_span", "_token")
+    __slots__ = (
+        "_attributes",
+        "_call",
+        "_evaluation",
+        "_kind",
+        "_name",
+        "_parent",
+        "_recorder",
+        "_span",
+        "_texts",
+        "_token",
+    )
 
     def __init__(
         self,
-        tracer: Tracer,
+        recorder: _Recorder,
         name: str,
         attributes: Mapping[str, Any],
         call: TracedCall | None = None,
@@ -192,25 +216,36 @@ class _Span(Told):
         kind: str = INTERNAL,
         parent: Context | None = None,
         evaluation: str = "",
+        texts: bool = False,
     ) -> None:
-        self._make = partial(_started, tracer, name, parent, kind, attributes)
+        self._recorder = recorder
+        self._name = name
+        self._attributes = attributes
         self._call = call
+        self._kind = kind
+        self._parent = parent
         self._evaluation = evaluation
+        self._texts = texts
 
     def __enter__(self) -> Told:
-        self._span, self._token = self._make()
+        known = self._recorder
+        kind = known.kinds[self._kind]
+        self._span: Span = known.start(self._name, self._parent, kind, self._attributes)
+        self._token = known.attach(known.in_context(self._span))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *about: object) -> None:
-        from opentelemetry.context import detach
+        if kind is not None:
+            self._tell_error(kind)
+        self._recorder.detach(self._token)
+        self._span.end()
+
+    def _tell_error(self, kind: type[BaseException]) -> None:
         from opentelemetry.trace import Status, StatusCode
 
-        if kind is not None:
-            self._span.set_attribute("error.type", kind.__name__)
-            if issubclass(kind, Exception):  # neither a cancelled call nor Ctrl-C is an error
-                self._span.set_status(Status(StatusCode.ERROR))
-        detach(self._token)
-        self._span.end()
+        self._span.set_attribute("error.type", kind.__name__)
+        if issubclass(kind, Exception):  # neither a cancelled call nor Ctrl-C is an error
+            self._span.set_status(Status(StatusCode.ERROR))
 
     def attributes(self, attributes: Callable[[], Mapping[str, Any]]) -> None:
         if self._span.is_recording():
@@ -231,14 +266,21 @@ class _Span(Told):
         if call is None or not self._span.is_recording():
             return
         every: list[Any] = [results] if isinstance(results, Finding) else list(results)
-        usage = [each.usage for each in every]
-        about = {
-            "grv.candidate": call.candidates[0],
-            "gen_ai.usage.input_tokens": sum([each.prompt_tokens for each in usage]) or None,
-            "gen_ai.usage.output_tokens": sum([each.completion_tokens for each in usage]) or None,
-            "grv.cost": call.cost(every) or None,  # nothing is said of what is free
-            "grv.cost.dollars": call.dollars(every) or None,
-        }
+        about: dict[str, Any] = {"grv.candidate": call.candidates[0]}
+        received = 0
+        written = 0
+        for each in every:
+            received += each.usage.prompt_tokens
+            written += each.usage.completion_tokens
+        # nothing is said of what is free
+        if received:
+            about["gen_ai.usage.input_tokens"] = received
+        if written:
+            about["gen_ai.usage.output_tokens"] = written
+        if cost := call.cost(every):
+            about["grv.cost"] = cost
+        if dollars := call.dollars(every):
+            about["grv.cost.dollars"] = dollars
         match results:
             case Finding():
                 about["grv.verdict"] = results.verdict.value
@@ -247,33 +289,21 @@ class _Span(Told):
             case _ if self._evaluation:
                 for id, score in zip(call.candidates, every, strict=False):
                     self._event(id, None, score.value, score.reason)
-            case _ if _texts_wanted():
+            case _ if self._texts:
                 texts = _messages("assistant", [draft.text for draft in every])
                 about["gen_ai.output.messages"] = texts
-        self._add(about)
+        self._span.set_attributes(about)
 
     def _event(self, id: int, label: str | None, value: float | None, why: str) -> None:
         """What was found about a candidate. Reasons may repeat texts of a model."""
-        found = {
-            "gen_ai.evaluation.name": self._evaluation,
-            "gen_ai.evaluation.score.value": value,
-            "gen_ai.evaluation.score.label": label,
-            "gen_ai.evaluation.explanation": _text(why) if why and _texts_wanted() else None,
-            "grv.candidate": id,
-        }
-        known = {name: each for name, each in found.items() if each is not None}
-        self._span.add_event("gen_ai.evaluation.result", known)
-
-
-def _started(
-    tracer: Tracer, name: str, parent: Context | None, kind: str, attributes: Mapping[str, Any]
-) -> tuple[Span, Token[Context]]:
-    """A span that is the current one; and what ends that."""
-    from opentelemetry.context import attach
-    from opentelemetry.trace import SpanKind, set_span_in_context
-
-    span = tracer.start_span(name, parent, SpanKind[kind], attributes)
-    return span, attach(set_span_in_context(span))
+        found: dict[str, Any] = {"gen_ai.evaluation.name": self._evaluation, "grv.candidate": id}
+        if value is not None:
+            found["gen_ai.evaluation.score.value"] = value
+        if label is not None:
+            found["gen_ai.evaluation.score.label"] = label
+        if why and _texts_wanted():
+            found["gen_ai.evaluation.explanation"] = _text(why)
+        self._span.add_event(_EVENT, found)
 
 
 def _evaluation(call: TracedCall, backend: object) -> str:
@@ -283,13 +313,18 @@ def _evaluation(call: TracedCall, backend: object) -> str:
 
 
 @lru_cache
-def _model(model: str, url: str) -> dict[str, Any]:
-    """The model, and the host and the port of its address; nothing else of that."""
-    known: dict[str, Any] = {"gen_ai.request.model": model or None}
+def _request(operation: str, provider: str, model: str, url: str, count: int) -> Mapping[str, Any]:
+    """What a span says of a request: of the address only the host and the port."""
+    about: dict[str, Any] = {
+        "gen_ai.operation.name": operation,
+        "gen_ai.provider.name": provider or "_OTHER",
+        "gen_ai.request.choice.count": count,
+        "gen_ai.request.model": model or None,
+    }
     with suppress(ValueError):
         parts = urlsplit(url)
-        known |= {"server.address": parts.hostname, "server.port": parts.port}
-    return {name: each for name, each in known.items() if each is not None}
+        about |= {"server.address": parts.hostname, "server.port": parts.port}
+    return {name: each for name, each in about.items() if each is not None}
 
 
 def _texts_wanted() -> bool:

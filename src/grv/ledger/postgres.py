@@ -45,6 +45,11 @@ FORMAT = 2  # that of SQLite ledgers, see migrations.py
 _SETUP = 0x677276  # the advisory lock of processes that create the tables
 _FOLLOWING = 0x677277  # the advisory lock of a process that begins to follow a schedule
 _SCHEDULE = 0x677278  # the first part of the locks of those that follow one
+_SCHEDULES = (  # that are followed
+    "SELECT DISTINCT objid::bigint FROM pg_locks WHERE locktype = 'advisory'"
+    " AND objsubid = 2 AND classid::bigint = ? AND granted AND database ="
+    " (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
 _PATIENCE = 60  # seconds for a lock that processes of grv hold for a moment only
 _LOCKED = "55P03"  # the error code of a lock that did not come free in time
 
@@ -254,12 +259,7 @@ class PostgresLedger(TableLedger):
         self._wait_for(db, "pg_advisory_lock", _FOLLOWING)  # one process after the other
         try:
             own = _number_of(schedule)
-            rows = db.execute(
-                "SELECT DISTINCT objid::bigint FROM pg_locks WHERE locktype = 'advisory'"
-                " AND objsubid = 2 AND classid::bigint = ? AND granted AND database ="
-                " (SELECT oid FROM pg_database WHERE datname = current_database())",
-                (_SCHEDULE,),
-            ).fetchall()
+            rows = db.execute(_SCHEDULES, (_SCHEDULE,)).fetchall()
             if any(int(number) != own for (number,) in rows):
                 return ""  # the locks are numbers, not names
             db.execute("SELECT pg_advisory_lock_shared(?::int, ?::int)", (_SCHEDULE, own))
@@ -281,6 +281,10 @@ class PostgresLedger(TableLedger):
         )
         locks = {int(lock) for (lock,) in rows}
         return {search for search in searches if _lock_of(search) in locks}
+
+    def is_followed(self) -> bool:
+        """Whether a live process follows a schedule, by which searches wait for their turn."""
+        return bool(self.select(_SCHEDULES, (_SCHEDULE,)))
 
     def containing(self, column: str, text: str) -> tuple[str, str | bytes]:
         """A condition that a column contains a text, in the same case."""

@@ -209,6 +209,12 @@ class SqliteLedger(TableLedger):
         alive = {owner for owner in owners if is_alive(folder, owner)}
         return {search for owner, search in rows if owner in alive and search in wanted}
 
+    def is_followed(self) -> bool:
+        """Whether a live process follows a schedule, by which searches wait for their turn."""
+        folder = Path(f"{self.path}.owners")
+        rows = self.select("SELECT owner FROM claims WHERE search LIKE ?", (f"{_FOLLOWS}%",))
+        return any(is_alive(folder, owner) for (owner,) in rows)
+
     def containing(self, column: str, text: str) -> tuple[str, str | bytes]:
         """A condition that a column contains a text; ASCII letters match in any case."""
         return f"instr(lower(CAST({column} AS TEXT)), lower(?)) > 0", text

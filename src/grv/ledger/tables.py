@@ -13,10 +13,10 @@ import sqlite3
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 
 from ..core.errors import LedgerError
 from ..files import is_number, typed
@@ -35,6 +35,7 @@ _STANDINGS = (
     " FROM searches WHERE id IN ({})"
 )
 _Last = tuple[str, int, str]  # search, number and seal of an entry
+Doing = Literal["waiting for review", "running", "waiting for its turn", "stopped"]
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,24 @@ class TableLedger(ABC):
     @abstractmethod
     def claimed(self, searches: Sequence[str]) -> set[str]:
         """Those of the searches that a live owner has claimed."""
+
+    @abstractmethod
+    def is_followed(self) -> bool:
+        """Whether a live process follows a schedule, by which searches wait for their turn."""
+
+    def doing(self, searches: Iterable[str], in_review: Container[str]) -> dict[str, Doing]:
+        """What searches without an outcome do; `in_review` has those that wait for a person.
+
+        A search that waits for its turn has no claim, so nothing says which run it is in. If a live
+        process follows a schedule, the searches that nobody has claimed wait.
+        """
+        ids = list(searches)
+        running = self.claimed(ids)
+        idle: Doing = "waiting for its turn" if ids and self.is_followed() else "stopped"
+        return {
+            id: "waiting for review" if id in in_review else "running" if id in running else idle
+            for id in ids
+        }
 
     @abstractmethod
     def containing(self, column: str, text: str) -> tuple[str, str | bytes]:

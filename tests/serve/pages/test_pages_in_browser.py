@@ -181,6 +181,17 @@ def test_a_phone_shows_all_without_scrolling_sideways(browser: Browser, shown: D
     visit.close()
 
 
+@pytest.mark.parametrize("width", [390, 820, 1100, 1400])
+def test_the_figure_of_a_tile_is_on_one_line(fresh: Visit, width: int) -> None:
+    fresh.page.set_viewport_size({"width": width, "height": 900})
+    figure = fresh.page.locator(".tile .figure-of").last
+    line = "each => parseFloat(getComputedStyle(each).lineHeight)"
+    for shown in ("−100 to 100 %", "−93 to 55 %"):
+        figure.evaluate("(each, shown) => { each.textContent = shown }", shown)
+        height = figure.evaluate("each => each.clientHeight")
+        assert height < 1.5 * figure.evaluate(line)
+
+
 def test_the_overview_says_what_the_ledger_has(fresh: Visit) -> None:
     tiles = [each.split("\n\n") for each in fresh.page.locator(".tile").all_inner_texts()]
     named = {name: (value, " ".join(more)) for name, value, *more in tiles}

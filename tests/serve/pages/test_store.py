@@ -114,6 +114,24 @@ def test_a_reader_lists_filters_and_counts(places: Callable[..., TableLedger]) -
     }
 
 
+def test_while_a_run_follows_a_schedule_what_has_no_claim_waits_for_its_turn(
+    places: Callable[..., TableLedger],
+) -> None:
+    ledger = places()
+    fill(ledger)
+    store = Store(places(read_only=True))
+    seen = []
+    ledger.follow("least-spent")
+    for _ in range(2):
+        shown = overview(store, 100.0)
+        statuses = {each.summary.id: each.status for each in store.page(Filter())[0]}
+        seen.append((statuses["stopped"], shown["in_turn"], shown["stopped"], shown["running"]))
+        assert (statuses["running"], statuses["parked"]) == ("running", "waiting for review")
+        ledger.leave("least-spent")
+
+    assert seen == [("waiting for its turn", 1, 0, 1), ("stopped", 0, 1, 1)]
+
+
 def test_the_overview_adds_up(places: Callable[..., TableLedger]) -> None:
     fill(places())
     shown = overview(Store(places(read_only=True)), 100.0)

@@ -70,14 +70,18 @@ def overview(store: Store, total: float) -> dict[str, Any]:
 
 
 def _unfinished(store: Store, count: int) -> dict[str, Any]:
-    """How many unfinished searches run, wait for a person, or are stopped."""
+    """How many unfinished searches run, wait for their turn, or are stopped.
+
+    And how many candidates wait for a person.
+    """
     ids = store.unfinished() if count else []
     waiting = store.waiting(ids)
-    running = store.ledger.claimed(ids) - waiting.keys()
+    doing = Counter(store.ledger.doing(ids, waiting).values())
     return {
-        "running": len(running),
+        "running": doing["running"],
         "waiting": sum(len(each) for each in waiting.values()),
-        "stopped": len(ids) - len(running) - len(waiting),
+        "in_turn": doing["waiting for its turn"],
+        "stopped": doing["stopped"],
     }
 
 

@@ -64,18 +64,17 @@ class Filter:
 
 @dataclass(frozen=True)
 class Listed:
-    """A search in a list. `waiting` is the number of its candidates that wait for a person."""
+    """A search in a list.
+
+    Attributes:
+        summary: what the index says of it.
+        status: the outcome; for a search without one, what it does.
+        waiting: how many of its candidates wait for a person.
+    """
 
     summary: SearchSummary
-    running: bool
+    status: str
     waiting: int
-
-    @property
-    def status(self) -> str:
-        """The outcome; for a search without one, what it does."""
-        if self.summary.outcome is not None:
-            return self.summary.outcome
-        return "waiting for review" if self.waiting else "running" if self.running else "stopped"
 
 
 class Store:
@@ -183,7 +182,8 @@ class Store:
         """What the index does not say: whether searches run, and how far they are."""
         going = [each.id for each in summaries if each.generated is None]
         counts = self.ledger.so_far(going)
-        running = self.ledger.claimed(going)
+        in_review = {id for id, so_far in counts.items() if so_far.waiting}
+        doing = self.ledger.doing(going, in_review)
         listed = []
         for each in summaries:
             waiting = 0
@@ -191,7 +191,7 @@ class Store:
                 so_far = counts[each.id]
                 waiting = so_far.waiting
                 each = replace(each, generated=so_far.generated, verified=so_far.verified)
-            listed.append(Listed(each, each.id in running, waiting))
+            listed.append(Listed(each, each.outcome or doing[each.id], waiting))
         return listed
 
     def _where(self, wanted: Filter) -> tuple[str, list[object]]:

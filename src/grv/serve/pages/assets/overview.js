@@ -37,7 +37,7 @@ function tiles(data) {
   const left = data.left === null ? "no limit" : amount(data.left, unit);
   const enough = data.left !== null && rate > 0 && data.running ? `lasts ${lasting((3600 * data.left) / rate)} at this rate` : "";
   return [
-    tile("Running", number(data.running), data.waiting ? `${counted(data.waiting, "candidate")} wait for review` : "", data.stopped ? `${number(data.stopped)} stopped` : "", data.running || data.waiting || data.stopped ? "" : data.searches ? "everything has ended" : "no search yet"),
+    tile("Running", number(data.running), data.waiting ? `${counted(data.waiting, "candidate")} wait for review` : "", data.in_turn ? `${number(data.in_turn)} wait for their turn` : "", data.stopped ? `${number(data.stopped)} stopped` : "", data.running || data.waiting || data.in_turn || data.stopped ? "" : data.searches ? "everything has ended" : "no search yet"),
     tile("Solved", number(solved), ended ? `${percent(solved / ended)} of ${counted(ended, "ended search", "ended searches")}` : "none has ended"),
     tile("Spent", amount(data.spent, unit), data.spent ? pace : "", unit && unit !== "dollars" ? unit : ""),
     tile("Left", left, data.left === null ? "no total budget is known" : `of ${amount(data.total, unit)}`, enough),
@@ -53,7 +53,7 @@ function savedTile(baselines) {
   const isMore = ends[1] < 0;
   const [low, high] = ends.map((share) => percent(isMore ? -share : share));
   const [first, last] = isMore ? [high, low] : [low, high];
-  const range = `${first.replace(" %", "")} to ${last}`;
+  const range = `${first.replace(" %", "")}\u00a0to\u00a0${last.replace(" ", "\u00a0")}`; // on one line
   const note = `of what verify-all costs, ${counted(baselines.searches, "solved search", "solved searches")}`;
   return tile(isMore ? "More than verify-all" : "Saved", low === high ? low : range, note);
 }
@@ -74,7 +74,7 @@ function showCharts(data) {
 }
 
 const MEANINGS = [
-  ["running", "A process that is alive has claimed the search. A stopped one continues when the same command runs again. Of more than 5,000 unfinished searches, the newest are looked at."],
+  ["running", "A process that is alive has claimed the search. One that waits for its turn has given way to others: while a run on this ledger is alive, so do all that have no claim. A stopped one continues when the same command runs again. Of more than 5,000 unfinished searches, the newest are looked at."],
   ["spent", "What was possibly paid: also reserved for calls in flight, and paid for calls whose result was lost. A search counts at the time it ended; an unfinished one counts now."],
   ["per hour", "What searches spent that go on, or that ended in the last hour. After the end of a run, its last hour counts. It is shown after ten minutes."],
   ["pass rate", "Passed verdicts among those that passed or failed, over the newest 20,000 entries of the ledger. The searches chose what to verify, so this is not the pass rate of the model."],
