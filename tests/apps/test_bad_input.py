@@ -126,7 +126,7 @@ OUTPUTS = ("--json", "out.json", "--csv", "out.csv")
         ("log.jsonl", '[{"problem": 1}]', "not a list; write one object per line, as jq -c '.[]'"),
         ("log.jsonl", '[\n  {"problem": 1}\n]', "; write one object per line, as jq -c '.[]' does"),
         ("log.jsonl", '{\n  "problem": 1\n}', "; write one object per line"),
-        ("log.jsonl", '{"problem": "a', "log.jsonl:1: not a line of JSON: Unterminated string\n"),
+        ("log.jsonl", '{"problem": "a', "log.jsonl:1: not a line of JSON: Unterminated string"),
         ("log.jsonl", "3", "log.jsonl:1: a line must be an object, not a number"),
         ("log.jsonl", "null", "log.jsonl:1: a line must be an object, not null"),
         ("log.jsonl", "NaN", "log.jsonl:1: a line must be an object, not NaN"),

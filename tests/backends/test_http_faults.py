@@ -12,6 +12,7 @@ from grv.backends.http.endpoint import Endpoint
 from grv.backends.http.faults import Cause, of_exception, of_response
 from grv.backends.http.json_client import JsonClient
 from grv.core.errors import BackendError, Fault, GeneratorError
+from grv.testing import FakeOpenai
 from support.servers import Cut, Drop, FaultyServer, Say, Status
 from support.servers import Fault as Scripted
 
@@ -31,7 +32,7 @@ HINTED = (Status(413), Drop(midway=True), Say())  # faults of one call, with adv
 
 @pytest.mark.anyio
 async def test_a_server_without_tls_is_not_waited_for() -> None:
-    with FaultyServer([]) as server:
+    with FakeOpenai() as server:
         error = await failed(server.url.replace("http://", "https://"))
 
     assert (error.fault, error.unpaid) == ("stop", True)

@@ -27,9 +27,9 @@ def advice(comparison: Comparison, prices: str) -> Iterator[str]:
         return
     best = ranked[0]
     what = (
-        "the cheapest of these policies is"
+        "the cheapest policy that can run live is"
         if best.net is None
-        else "the policy with the highest net is"
+        else "the policy with the highest net that can run live is"
     )
     line = f"At {prices} {what} {best.policy}: it solves {best.solved:.1%} of the trials"
     yield f"{line} for {best.shown(best.cost)} each."
