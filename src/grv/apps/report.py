@@ -88,7 +88,7 @@ def report(
     check_outputs([files.out, files.json], inputs, specs)
     if os.path.splitext(files.out)[1].lower() not in _PAGES:
         raise UsageError(
-            f"--out {files.out}: the page is HTML: name it .html; --figures DIR saves PDF and others"
+            f"--out {files.out}: the page is HTML: name it .html; --figures DIR saves PDF and more"
         )
     for folder in (files.csv, files.figures):
         _check_folder(folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import math
 import os
 from contextlib import closing
@@ -12,7 +11,7 @@ import typer
 
 from ..core.errors import LedgerError
 from ..options import option
-from .console import say
+from .console import say, user_name
 from .options.command import command
 from .runs import LEDGER
 
@@ -54,7 +53,7 @@ def review(
     refuse_password(ledger)
     if not is_address(ledger) and not os.path.exists(ledger):  # to open it would make it
         raise LedgerError(f"{ledger}: no such ledger", path=ledger)
-    name = reviewer or getpass.getuser()
+    name = reviewer or user_name()
     with closing(open_ledger(ledger)) as opened:
         desk = Desk(opened, silence=math.inf)
         done = 0
