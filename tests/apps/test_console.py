@@ -134,4 +134,4 @@ def test_a_user_without_a_name_has_a_number(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)  # as in a container
 
     assert user_name() == f"uid-{os.getuid()}"
-    assert toolchains._home() == "/"
+    assert toolchains.user_home() == "/"
