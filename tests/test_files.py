@@ -32,6 +32,7 @@ from support.examples import examples
         ("{", "Expecting property name"),
         (b"\xff\xfe\x00", "not UTF-8 text"),
         (b"\x00" * 10, "."),
+        ('{"a": "b', "Unterminated string$"),
         ("9" * 5000, "too many digits"),
         ("[" * 200 + "]" * 200, "nested more than 128 levels"),
         ("[" * 10**6, "nested more than 128 levels"),

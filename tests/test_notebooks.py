@@ -47,7 +47,7 @@ def test_the_example_notebook_runs_in_a_kernel_and_shows_tables_and_pictures() -
     assert "text/html" in kinds["solution"]
     texts = {last_line(source): data.get("text/html", "") for source, data in shown}
     assert "40" in texts["log"]
-    assert "the cheapest of these policies" in texts["comparison"]
+    assert "the cheapest policy that can run live" in texts["comparison"]
     assert "Verified answer" in texts["solution"]
     plain = {last_line(source): data.get("text/plain", "") for source, data in shown}
     assert plain["other.verified"] == "True"

@@ -68,7 +68,7 @@ def parse_json(text: str | bytes, *, finite: bool = False, deepest: int = DEEPES
     try:
         found = _loaded(text) if not finite else json.loads(text, **_FINITE)
     except json.JSONDecodeError as error:
-        raise ValueError(error.msg) from error
+        raise ValueError(error.msg.removesuffix(" starting at")) from error
     except UnicodeDecodeError as error:
         raise ValueError("not UTF-8 text") from error
     except RecursionError as error:
@@ -175,14 +175,19 @@ def json_lines(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
             yield number, json_record(line, path, number)
 
 
+_ONE_PER_LINE = "write one object per line, as jq -c '.[]' does with a list"
+
+
 def json_record(line: bytes, path: str, number: int) -> dict[str, Any]:
     """The record of a line; a `LogError` names its place."""
     try:
         record = parse_json(line)
     except ValueError as error:
-        raise LogError(f"not a line of JSON: {error}", path=path, line=number) from error
+        hint = f"; {_ONE_PER_LINE}" if line.strip() in (b"[", b"{") else ""
+        raise LogError(f"not a line of JSON: {error}{hint}", path=path, line=number) from error
     if not isinstance(record, dict):
-        message = f"a line must be an object, not {_kind_of(record)}"
+        hint = f"; {_ONE_PER_LINE}" if isinstance(record, list) else ""
+        message = f"a line must be an object, not {_kind_of(record)}{hint}"
         raise LogError(message, path=path, line=number)
     return record
 

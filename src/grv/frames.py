@@ -5,6 +5,7 @@ None of these libraries is needed unless a frame of it is given or asked for.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,21 +23,26 @@ def frame_columns(frame: Any) -> dict[str, list[Any]]:
         frame: a pandas or polars data frame, a pyarrow table, or a mapping of names to values.
     """
     match _library(frame):
-        case "pandas":
+        case "pandas" if hasattr(frame, "columns"):
             columns = [(name, _pandas_values(frame[name])) for name in _unique(frame.columns)]
-        case "polars":
-            if not hasattr(frame, "get_columns"):
-                raise UsageError("a lazy frame has no values yet: give frame.collect()")
+        case "polars" if hasattr(frame, "collect"):
+            raise UsageError("a lazy frame has no values yet: give frame.collect()")
+        case "polars" if hasattr(frame, "get_columns"):
             columns = [(each.name, each.to_list()) for each in frame.get_columns()]
-        case "pyarrow":
+        case "pyarrow" if hasattr(frame, "column_names"):
             names = _unique(frame.column_names)
             columns = [(name, frame.column(name).to_pylist()) for name in names]
         case _ if isinstance(frame, Mapping):
             columns = [(name, list(values)) for name, values in frame.items()]
         case _:
+            hint = ""
+            if isinstance(frame, str | os.PathLike):
+                hint = "; grv.Log.load reads a file"
+            elif isinstance(frame, list):
+                hint = "; pandas.DataFrame makes a data frame of a list of rows"
             raise UsageError(
                 "give a pandas or polars data frame, a pyarrow table, or a mapping of columns, not"
-                f" a {type(frame).__name__}"
+                f" a {type(frame).__name__}{hint}"
             )
     return {str(name): [_plain(value) for value in values] for name, values in columns}
 

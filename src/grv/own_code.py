@@ -110,7 +110,10 @@ def load(text: str) -> Code:
     """The code that a specification names. A UsageError in one line says why it cannot be used."""
     file, _, name = text.strip().partition(":")
     if not name.isidentifier():
-        raise UsageError(f"{text}: name a function or a class of the file, as in {file}:score")
+        raise UsageError(
+            f"{text.strip().rstrip(':')}: name a function or a class of the file, as in"
+            f" {file}:score"
+        )
     if (file, name) not in _allowed:
         raise UsageError(f"{text}: code can only be named on the command line")
     digest, module = _loaded(file)

@@ -98,7 +98,8 @@ def split(text: str, what: str = "policy") -> tuple[str, list[object], dict[str,
         if len(named) < len(call.keywords):
             raise ValueError
     except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"the parameters of {text!r} are not valid") from error
+        hint = "; write texts in quotes, and names after values, as in name(5, file='prior.json')"
+        raise UsageError(f"the parameters of {text!r} are not valid{hint}") from error
     return name, positional, named
 
 

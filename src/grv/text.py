@@ -92,6 +92,15 @@ def counted(number: float, noun: str) -> str:
     return f"{number:.15g} {noun}" + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
 
 
+def shortened(text: str, most: int) -> str:
+    """The text, with dots at its end if it is cut.
+
+    >>> shortened("no connection", 13), shortened("no connection", 10)
+    ('no connection', 'no conn...')
+    """
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
 def is_name(value: object) -> bool:
     r"""Whether a value can name a problem: text that UTF-8 can encode, or a whole number.
 

@@ -363,6 +363,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(project: Path, tmp_path: Pat
     git(project, "checkout", "--quiet", ".")
     refuses([*words, "--agent", "no-such-agent"], "no recipe for the agent 'no-such-agent'")
     refuses([*words, "--agent", "./none.sh x"], "./none.sh is not installed, or no program")
+    refuses([*words, "--agent", "command:./none.sh"], "; write the command itself: ./none.sh")
     refuses([*words, "--price", "x=1"], "there is no agent 'x' here")
     refuses([*words, "--price", "agent1=0"], "give dollars above 0")
     refuses([*words, "--verify", "'"], "No closing quotation")

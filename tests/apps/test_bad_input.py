@@ -15,6 +15,7 @@ from grv.apps import cli
 Grv = Callable[..., str]
 
 HEAD = "problem,candidate,passed,score\n"
+SCORE = "score must be a finite number, or null (in CSV an empty cell) if there is none"
 GOOD = HEAD + "a,0,1,0.5\na,1,0,0.7\nb,0,0,0.2\nb,1,1,0.2\nc,0,0,1\n"
 OLD = '{"the old": "file"}'
 
@@ -82,7 +83,8 @@ OUTPUTS = ("--json", "out.json", "--csv", "out.csv")
         (
             "log.csv",
             HEAD + "a,0,1,nan\n",
-            "log.csv:2: score must be a finite number, or null, not",
+            "log.csv:2: score must be a finite number, or null (in CSV an empty cell) if there is"
+            " none, not nan",
         ),
         ("log.csv", HEAD + "a,0,1,1\na,1,1,-inf\n", "log.csv:3: score must be a finite number"),
         ("log.csv", HEAD + "a,0,1,high\n", ", not 'high'"),
@@ -105,6 +107,13 @@ OUTPUTS = ("--json", "out.json", "--csv", "out.csv")
             HEAD + ",0,1,1\n",
             "log.csv:2: a problem must be a name or a whole number, not ''",
         ),
+        (
+            "log.csv",
+            HEAD.replace(",", ";") + "a;0;1;0,5\n",
+            "log.csv:1: columns are separated by commas, in a .tsv file by tabs, not by ';'",
+        ),
+        ("log.csv", HEAD.replace(",", "\t") + "a\t0\t1\t1\n", "tabs, not by '\\t'"),
+        ("log.tsv", HEAD + "a,0,1,1\n", "log.tsv:1: columns are separated by commas, in a"),
         ("log.csv", HEAD + "a,0,1,1,5\n", "log.csv:2: 5 values for 4 columns"),
         ("log.csv", HEAD + "a,0,1,1\na,1,1\n", "log.csv:3: 3 values for 4 columns"),
         ("log.csv", HEAD + 'a,0,1,"1\n', "not a CSV file: unexpected end of data"),
@@ -114,6 +123,10 @@ OUTPUTS = ("--json", "out.json", "--csv", "out.csv")
         ("log.csv", HEAD + "a,0,0,1\n", "log.csv: no problem has a candidate that passed"),
         ("log.jsonl", '{"problem": 1,', "log.jsonl:1: not a line of JSON: Expecting property name"),
         ("log.jsonl", "\n\n[1, 2]", "log.jsonl:3: a line must be an object, not a list"),
+        ("log.jsonl", '[{"problem": 1}]', "not a list; write one object per line, as jq -c '.[]'"),
+        ("log.jsonl", '[\n  {"problem": 1}\n]', "; write one object per line, as jq -c '.[]' does"),
+        ("log.jsonl", '{\n  "problem": 1\n}', "; write one object per line"),
+        ("log.jsonl", '{"problem": "a', "log.jsonl:1: not a line of JSON: Unterminated string"),
         ("log.jsonl", "3", "log.jsonl:1: a line must be an object, not a number"),
         ("log.jsonl", "null", "log.jsonl:1: a line must be an object, not null"),
         ("log.jsonl", "NaN", "log.jsonl:1: a line must be an object, not NaN"),
@@ -137,15 +150,15 @@ def test_a_log_that_is_none(name: str, text: str, message: str, complaint: Grv) 
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("score", '"3"', "score must be a finite number, or null, not '3'"),
-        ("score", "true", "score must be a finite number, or null, not True"),
-        ("score", "NaN", "score must be a finite number, or null, not nan"),
+        ("score", '"3"', f"{SCORE}, not '3'"),
+        ("score", "true", f"{SCORE}, not True"),
+        ("score", "NaN", f"{SCORE}, not nan"),
         (
             "score",
             "-Infinity",
-            "score must be a finite number, or null, not -inf",
+            f"{SCORE}, not -inf",
         ),
-        ("score", "1e999", "score must be a finite number, or null, not inf"),
+        ("score", "1e999", f"{SCORE}, not inf"),
         ("score", "1" + "0" * 400, f"not 1{'0' * 59}..."),
         ("score", "[1]", "not [1]"),
         ("candidate", "1" + "0" * 400, "candidate must be a whole number, not 1000"),

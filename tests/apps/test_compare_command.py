@@ -287,12 +287,12 @@ def test_the_result_is_said_in_words(shown: Shown) -> None:
 
     words = [text for text in text.splitlines() if text.startswith("At ")]
     assert len(words) == 2
-    assert words[0].startswith("At 1,10 the cheapest of these policies is ")
-    assert words[1].startswith("At 1,500 the cheapest of these policies is ")
+    assert words[0].startswith("At 1,10 the cheapest policy that can run live is ")
+    assert words[1].startswith("At 1,500 the cheapest policy that can run live is ")
     shown("--json", "out.json")
     live = [r for r in read_json("out.json")["rows"] if r["policy"] in LIVE]
     best = min(live, key=lambda row: row["cost"])
-    assert words[0].split()[8] == f"{best['policy']}:"
+    assert words[0].split()[10] == f"{best['policy']}:"
 
 
 def test_the_last_words_are_about_a_policy_that_solves_as_many_as_any(shown: Shown) -> None:

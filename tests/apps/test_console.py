@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from pathlib import Path
 
 import pytest
 
-from grv.apps.console import check_outputs, listed
+from grv.apps.console import check_outputs, listed, user_name
+from grv.backends.verifiers.languages import toolchains
 from grv.comparing.settings import ComparisonSettings
 from grv.core.errors import UsageError
 from grv.core.values import Costs, Measured
@@ -123,3 +126,12 @@ def test_numbers_beyond_all_bounds_are_refused_at_once(arguments: list[str]) -> 
     ran = here(*arguments)
     assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert "bug in grv" not in ran.err
+
+
+def test_a_user_without_a_name_has_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)  # as in a container
+
+    assert user_name() == f"uid-{os.getuid()}"
+    assert toolchains.user_home() == "/"

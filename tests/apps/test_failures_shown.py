@@ -180,6 +180,13 @@ def test_the_summary_has_outcomes_cost_dollars_seconds_and_the_next_command() ->
     assert again.out.splitlines()[-1] == "next: grv runs list out.ledger"
 
 
+def test_the_budget_that_is_proposed_buys_a_verification() -> None:
+    ran = solve(lambda _: None, "--budget", 5)
+    assert ran.out.endswith("with more money, such as --budget 11, continues\n")
+    ran = solve(lambda _: None, "--total-budget", 5)
+    assert ran.out.endswith("with more money, such as --total-budget 11, continues\n")
+
+
 def test_a_repeated_run_says_that_it_paid_nothing() -> None:
     assert "paid in this run" not in solve().out
     assert ", 0 paid in this run," in solve().out

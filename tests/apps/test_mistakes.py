@@ -137,3 +137,8 @@ def test_a_server_that_can_never_answer_stops_the_run(status: Status, advice: st
     assert ran.code == 2
     assert ran.err.count("\n") == 1
     assert advice in ran.err
+
+
+@pytest.mark.parametrize("words", [["compare", "log.csv", "--json"], ["solve", "--budget"]])
+def test_an_option_without_its_value_names_the_help_of_its_command(words: list[str]) -> None:
+    refuses(words, f"(see grv {words[0]} --help)")

@@ -230,6 +230,7 @@ def test_moving_a_file_to_another_folder_changes_nothing() -> None:
         (("--score", "my.py:sizes"), "my.py has no sizes; did you mean size?"),
         (("--score", "my.py:LIMIT"), "my.py:LIMIT is of type int; expected a function"),
         (("--score", "my.py"), "my.py: name a function or a class of the file"),
+        (("--policy", "my.py"), "my.py: name a function or a class of the file"),
         (("--score", "your.py:size"), "your.py: cannot be read: No such file or directory"),
         (("--verifier", "is_right"), "--verifier is_right: write FILE.py:NAME"),
         (("--system", "Be brief."), "--system needs openai:MODEL; my.py:count does not read it"),

@@ -288,6 +288,7 @@ def test_what_cannot_be_is_said_in_one_line(
     broken.write_text("no")
     for arguments, said in (
         (("gsm8k", file), "give one of hmmt, livecodebench, humaneval"),
+        (("gsm8k", file), "for other data, write a line of JSON per problem, as grv init server"),
         (("livecodebench", file, "--difficulty", "easy"), "no problem has it; there are 1 hard"),
         (("livecodebench", file, file), "problem 'double' is also at"),
         (("livecodebench", file, "--prompt", "Hello"), "must contain {question} or {code}"),

@@ -174,6 +174,7 @@ def test_figures_without_matplotlib_are_refused_before_any_work(
         ([], "give at least one log"),
         (["missing.csv"], "missing.csv"),
         (["log.csv", "-o", "log.csv"], "log.csv: given twice"),
+        (["log.csv", "-o", "page.pdf"], "--figures DIR saves PDF"),
         (["log.csv", "--costs", "1"], "--costs 1: give two numbers"),
         (["log.csv", "--score", "nothing"], "nothing"),
         (["log.csv", "log.csv"], "given twice"),

@@ -90,6 +90,8 @@ def test_bad_input_is_one_line(ledger: Path, tmp_path: Path) -> None:
     refuses(["review", ledger, "--item", "s"], "expected SEARCH:NUMBER")
     refuses(["review", ledger, "--item", "s:9"], "no candidate s:9 waits for a person")
     refuses(["dashboard", tmp_path / "none"], "no such ledger")
+    refuses(["review", tmp_path / "none"], "no such ledger")
+    assert not (tmp_path / "none").exists()
     refuses(["dashboard", ledger, "--host", "0.0.0.0"], "give --clients FILE")
     refuses(["dashboard", ledger, "--port", "70000"], "--port")
 

@@ -583,3 +583,8 @@ def test_an_address_with_the_path_of_requests(name: str) -> None:
         with pytest.raises(GeneratorError) as caught:
             asyncio.run(run())
     assert caught.value.hint == f"leave {path} out of the address: grv adds it"
+
+
+def test_a_fake_of_a_server_that_is_not_known_names_those_that_are() -> None:
+    with pytest.raises(UsageError, match=r"like='vllm': give one of .*vLLM"):
+        FakeOpenai(like="vllm")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import ssl
 
+import httpx2
 import pytest
 
 from grv.backends.http.endpoint import Endpoint
-from grv.backends.http.faults import Cause, of_response
+from grv.backends.http.faults import Cause, of_exception, of_response
 from grv.backends.http.json_client import JsonClient
 from grv.core.errors import BackendError, Fault, GeneratorError
+from grv.testing import FakeOpenai
 from support.servers import Cut, Drop, FaultyServer, Say, Status
 from support.servers import Fault as Scripted
 
@@ -25,6 +28,32 @@ async def failed(url: str) -> GeneratorError:
 
 
 HINTED = (Status(413), Drop(midway=True), Say())  # faults of one call, with advice
+
+
+@pytest.mark.anyio
+async def test_a_server_without_tls_is_not_waited_for() -> None:
+    with FakeOpenai() as server:
+        error = await failed(server.url.replace("http://", "https://"))
+
+    assert (error.fault, error.unpaid) == ("stop", True)
+    assert error.hint == "the server does not speak TLS: write http:// in place of https://"
+
+
+def test_a_certificate_that_is_not_trusted_is_not_waited_for() -> None:
+    error = httpx2.ConnectError("certificate verify failed")
+    error.__cause__ = ssl.SSLCertVerificationError("certificate verify failed")
+
+    cause = of_exception(error)
+
+    assert (cause.fault, cause.unpaid) == ("stop", True)
+    assert "does not trust the server's certificate" in cause.hint
+
+
+def test_a_handshake_that_broke_off_is_an_outage() -> None:
+    error = httpx2.ConnectError("EOF occurred")
+    error.__cause__ = ssl.SSLEOFError("EOF occurred")
+
+    assert of_exception(error).fault == "wait"
 
 
 @pytest.mark.anyio

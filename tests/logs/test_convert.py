@@ -269,6 +269,38 @@ def test_what_is_wrong_with_a_line_is_said_with_its_place(records: list[Any], me
     assert message in str(caught.value)
 
 
+def test_rows_of_one_file_without_numbers_are_numbered_in_their_order() -> None:
+    rows = [
+        {"task_id": "HumanEval/0", "completion": "a", "passed": False},
+        {"task_id": "HumanEval/1", "completion": "bb", "passed": True},
+        {"task_id": "HumanEval/0", "completion": "ccc", "passed": True},
+    ]
+
+    found = joined(rows)
+
+    assert found.columns["problem"] == ["HumanEval/0", "HumanEval/1", "HumanEval/0"]
+    assert found.columns["candidate"] == [0, 0, 1]
+    assert found.columns["passed"] == [0, 1, 1]
+    assert found.notes == ["1.jsonl has no candidate numbers: its rows are numbered in their order"]
+
+
+@pytest.mark.parametrize(
+    ("files", "fields"),
+    [
+        # Labels in one file, scores in another: their rows need not be in the same order.
+        ([[{"id": "a", "passed": True}], [{"id": "a", "score": 1}]], {}),
+        ([[{"id": "a", "idx": None, "passed": True, "score": 1}]], {}),
+        ([[{"id": "a", "passed": True, "score": 1}]], {"candidate": ("sample",)}),
+        ([[{"id": "a", "idx": 1, "passed": 1, "score": 1}, {"id": "a", "score": 1}]], {}),
+    ],
+)
+def test_rows_are_not_numbered_if_a_number_may_be_missing(
+    files: list[list[dict[str, Any]]], fields: dict[str, Any]
+) -> None:
+    with pytest.raises(LogError, match=r"no candidate number: .* (only one file|--candidate)"):
+        joined(*files, **fields)
+
+
 def test_a_score_of_the_wrong_type_is_refused_where_it_stands() -> None:
     rows = [{"id": "a", "idx": 0, "passed": True, "rm": "3"}]
 

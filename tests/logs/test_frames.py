@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,14 @@ def test_whole_numbers_of_numpy_are_names() -> None:
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "the same name"),
         (pd.DataFrame(), "the log is empty"),
         ({"problem": ["a"], "candidate": []}, "differ in length"),
-        ([1, 2], "not a list"),
+        ([1, 2], "not a list; pandas.DataFrame makes"),
+        ("log.csv", "not a str; grv.Log.load reads a file"),
+        (Path("log.csv"), "grv.Log.load reads a file"),
+        (pd.DataFrame(COLUMNS)["score"], "not a Series"),
+        (pd.DataFrame(COLUMNS).groupby("problem"), "give a pandas or polars data frame"),
+        (pl.DataFrame(COLUMNS)["score"], "not a Series"),
+        (pa.array([1, 2]), "not a Int64Array"),
+        (pd.DataFrame(COLUMNS).rename(columns={"passed": "good"}), "rename the columns of the fr"),
         (pl.DataFrame({**COLUMNS, "score": [float("nan")] * 4}), "finite number, or null"),
     ],
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pathlib
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,6 +30,12 @@ def test_a_score_that_is_nan_is_refused() -> None:
 def test_a_log_without_problems_is_refused() -> None:
     with pytest.raises(UsageError, match="the log has no problems"):
         Log(())
+
+
+@pytest.mark.parametrize("given", ["log.csv", pathlib.Path("log.csv"), {"problem": ["a"]}, [1]])
+def test_what_is_no_problem_is_refused_with_what_reads_it(given: Any) -> None:
+    with pytest.raises(UsageError, match=r"Log\.load reads a file, Log\.from_frame a"):
+        Log(given)
 
 
 def test_two_problems_of_one_name_are_refused() -> None:

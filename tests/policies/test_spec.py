@@ -152,6 +152,11 @@ def test_what_cannot_be_read_is_said_to_be_so(parameters: str) -> None:
         parse(f"fixed{parameters}")
 
 
+def test_a_text_without_quotes_is_said_to_need_them() -> None:
+    with pytest.raises(UsageError, match=r"write texts in quotes, .* file='prior.json'"):
+        parse("learned(prior.json)")
+
+
 @given(st.text(st.sampled_from("fixed-(),=*[]{}'\"0139.einf \n#"), max_size=25) | st.text())
 def test_no_text_does_worse_than_a_usage_error(text: str) -> None:
     for attempt in (text, f"fixed({text})", f"known-law({text})"):

@@ -223,6 +223,17 @@ async def test_an_outage_is_waited_out_with_pauses_that_double_up_to_a_limit() -
     assert (calls.retried, calls.waiting) == (0, "")
 
 
+async def test_a_long_reason_of_an_outage_is_cut_with_dots() -> None:
+    clock = Clock()
+    calls = Caller(Calls(), sleep=clock.sleep, clock=clock.time)
+    lines: list[str] = []
+    calls.outages.tell = lines.append
+    down = [BackendError("no name, " * 20, fault="wait", place="host:1")] * 3
+    await calls.make(Flaky(*down))
+    assert lines[0].startswith("waiting for host:1: no name, no name, ")
+    assert "since" in lines[0].partition("...")[2]
+
+
 async def test_a_server_that_says_0_seconds_is_not_asked_without_a_pause() -> None:
     clock, flaky = Clock(), Flaky(*[BackendError("busy", fault="wait", retry_after=0.0)] * 999)
     with pytest.raises(RunStopped):

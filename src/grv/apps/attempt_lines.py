@@ -9,7 +9,7 @@ from ..backends.protocols import Usage
 from ..core.values import REFUTED
 from ..ledger.entries import Entry, Found, Intended, Made, Scored
 from ..runtime.attempts import AttemptRow, reason_of, spoken
-from ..text import aligned, counted
+from ..text import aligned, counted, shortened
 
 if TYPE_CHECKING:
     from .attempt_plan import AttemptResult
@@ -128,4 +128,4 @@ def _amounts(usage: Usage) -> str:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_REASON else f"{line[: _LONGEST_REASON - 3]}..."
+    return shortened(line, _LONGEST_REASON)

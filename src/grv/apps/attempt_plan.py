@@ -64,6 +64,7 @@ _LONGEST_TASK = 1_000_000  # characters
 _LONGEST_CALL = 1e8  # seconds; attempts and verifications have limits of their own
 _AT_ONCE = 2  # calls
 _NAMED = 3  # files in a message
+_COMMAND = "command:"  # how the generator of grv solve begins
 _BRANCHES = "grv"
 _QUESTION = "The tests pass. Should this diff be applied?"
 # Programs whose results are collected test by test, by the words a command begins with.
@@ -205,7 +206,11 @@ def _agents(options: AttemptOptions, most: float | None) -> dict[str, Agent]:
         if "/" in program and options.agent_image is None:
             program = os.path.abspath(program)
         if options.agent_image is None and shutil.which(program) is None:
-            raise UsageError(f"--agent {text}: {agent.command[0]} is not installed, or no program")
+            bare = text.removeprefix(_COMMAND)
+            hint = f"; write the command itself: {bare}" if bare != text else ""
+            raise UsageError(
+                f"--agent {text}: {agent.command[0]} is not installed, or no program{hint}"
+            )
         name = agent.name
         number = 1
         while name in agents:

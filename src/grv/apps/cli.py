@@ -142,7 +142,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             typer.echo(str(error), err=True)
             return 2
         if isinstance(error, _BadCommandLine):
-            return _print_error(_usage(error), 2)
+            return _print_error(_usage(error, wanted), 2)
         if os.environ.get("GRV_DEBUG"):
             traceback.print_exc()
         if _lacks_memory(error):
@@ -225,11 +225,15 @@ def _other_file(error: GrvError) -> str:
     return ""
 
 
-def _usage(error: Exception) -> str:
-    """What is wrong with the command line, and where the help is."""
+def _usage(error: Exception, wanted: Sequence[str]) -> str:
+    """What is wrong with the command line, and where the help is.
+
+    Some errors do not know their command; it is `wanted` if there is one of that name.
+    """
     # `getattr`, because typer does not export the class.
     context = getattr(error, "ctx", None)
-    where = getattr(context, "command_path", "grv")
+    where = " ".join(["grv", *(name for name in wanted if name in COMMANDS)])
+    where = getattr(context, "command_path", where)
     message = str(getattr(error, "format_message", error.__str__)()).rstrip(".")
     return f"{message} (see {where} --help)"
 

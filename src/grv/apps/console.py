@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import re
 import sys
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from ..runtime.calls import Caller
+
+
+def user_name() -> str:
+    """The login name of the user; in a container, a user may have a number only."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid-{os.getuid()}"
 
 
 def check_outputs(

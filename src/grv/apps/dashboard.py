@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import math
 import secrets
 import signal
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import UsageError, installing
 from ..options import Family, option
-from .console import say
+from .console import say, user_name
 from .options.command import command
 from .runs import LEDGER
 
@@ -144,7 +143,7 @@ def _application(
     more = ""
     if writable is not None and not (reviewers or clients.known):
         token = secrets.token_urlsafe(24)
-        reviewers = Reviewers({getpass.getuser(): token})
+        reviewers = Reviewers({user_name(): token})
         more = f"sign-in?to=/review#key={token}"
     access = Access(clients, reviewers, Sessions(None if writable is None else writable.path))
     pages = Pages(
@@ -155,7 +154,7 @@ def _application(
         routes += Review(Desk(writable, store.ledger), access).routes
     say(f"{address} shows {store.ledger.path}")
     if more:
-        say(f"{address}{more} is the page to review, for {getpass.getuser()}")
+        say(f"{address}{more} is the page to review, for {user_name()}")
     door = Door(DoorBounds(_CONNECTIONS, 1 << 20), keys=clients.known)
     return PagesApplication(routes, door, events, pages.follower)
 

@@ -115,7 +115,10 @@ def problems(
 
     if format not in FORMATS:
         hint = did_you_mean(format, list(FORMATS))
-        raise UsageError(f"FORMAT {format}: give one of {', '.join(FORMATS)}{hint}")
+        raise UsageError(
+            f"FORMAT {format}: give one of {', '.join(FORMATS)}{hint}; for other data, write a line"
+            " of JSON per problem, as grv init server does"
+        )
     check_outputs([out], files)
     wanted = None if difficulty is None else [name.strip() for name in difficulty.split(",")]
     summary = _Summary()

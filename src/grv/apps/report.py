@@ -21,6 +21,8 @@ from .options.job import allow_option, job_option
 if TYPE_CHECKING:
     from ..report.report import Report
 
+_PAGES = (".html", ".htm", "")  # how the name of a page ends; a device such as /dev/stdout has none
+
 
 @dataclass(frozen=True)
 class ReportFiles(Family):
@@ -84,6 +86,10 @@ def report(
     inputs = [each.path for each in sources] + [reading.rewards, job]
     specs = [*(each.score for each in sources), *request.policies]
     check_outputs([files.out, files.json], inputs, specs)
+    if os.path.splitext(files.out)[1].lower() not in _PAGES:
+        raise UsageError(
+            f"--out {files.out}: the page is HTML: name it .html; --figures DIR saves PDF and more"
+        )
     for folder in (files.csv, files.figures):
         _check_folder(folder)
     with progress("making the tables") as tell:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import getpass
 import math
+import os
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import typer
 
+from ..core.errors import LedgerError
 from ..options import option
-from .console import say
+from .console import say, user_name
 from .options.command import command
 from .runs import LEDGER
 
@@ -45,12 +46,14 @@ def review(
     grv review answers.jsonl.ledger
     grv review answers.jsonl.ledger --item 1f0c5e4b7a2d9c8e6f3a1b2c:0
     """
-    from ..ledger.opening import open_ledger, refuse_password
+    from ..ledger.opening import is_address, open_ledger, refuse_password
     from ..serve.review.desk import Desk
     from ..serve.review.queue import ItemId
 
     refuse_password(ledger)
-    name = reviewer or getpass.getuser()
+    if not is_address(ledger) and not os.path.exists(ledger):  # to open it would make it
+        raise LedgerError(f"{ledger}: no such ledger", path=ledger)
+    name = reviewer or user_name()
     with closing(open_ledger(ledger)) as opened:
         desk = Desk(opened, silence=math.inf)
         done = 0

@@ -200,9 +200,9 @@ class Summary:
             return f"grv runs show {ledger} {shlex.quote(self.first['failed'])}"
         more = ""
         if OUT_OF_TOTAL in self.first:
-            more = f"--total-budget {2 * spending.total_budget:g}"
+            more = f"--total-budget {_more(spending.total_budget, spending):g}"
         elif "out of budget" in self.first:
-            more = f"--budget {2 * spending.budget:g}"
+            more = f"--budget {_more(spending.budget, spending):g}"
         if more and self.lacks_tokens:
             return (
                 f"the same command with a larger --max-tokens, or else more money, such as {more}"
@@ -252,3 +252,8 @@ def spending_lines(tell: Callable[[str], None]) -> Listener:
         )
 
     return show
+
+
+def _more(budget: float, spending: Spending) -> float:
+    """A larger budget to propose: it buys at least one candidate and its verification."""
+    return max(2 * budget, spending.costs.generate + spending.costs.verify)

@@ -27,9 +27,9 @@ def advice(comparison: Comparison, prices: str) -> Iterator[str]:
         return
     best = ranked[0]
     what = (
-        "the cheapest of these policies is"
+        "the cheapest policy that can run live is"
         if best.net is None
-        else "the policy with the highest net is"
+        else "the policy with the highest net that can run live is"
     )
     line = f"At {prices} {what} {best.policy}: it solves {best.solved:.1%} of the trials"
     yield f"{line} for {best.shown(best.cost)} each."
@@ -105,11 +105,13 @@ def _difference(comparison: Comparison, best: Row, other: Row) -> str:
     pair = comparison.pair(other.policy, best.policy, best.prices)
     if pair.ratio is None:
         return f"The next is {other.policy}."
-    line = f"The next, {other.policy}, costs {pair.ratio:.2f} times as much"
+    is_equal = pair.adjusted is None and pair.ratio == 1
+    much = "as much" if is_equal else f"{pair.ratio:.2f} times as much"
+    line = f"The next, {other.policy}, costs {much}"
     if abs(pair.solved) > 1e-12:
         line += f" and solves {other.solved:.1%}"
     if pair.adjusted is None:
-        return f"{line}, on every problem." if pair.ratio == 1 else f"{line}."
+        return f"{line}, on every problem." if is_equal else f"{line}."
     sure = "significant" if pair.adjusted < SIGNIFICANT else "not significant"
     return (
         f"{line}: the difference in cost is {sure} (p {shown_p(pair.adjusted)}, paired over"

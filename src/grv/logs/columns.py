@@ -60,7 +60,7 @@ def _score(value: Any) -> float:
         return math.nan
     if is_number(value):
         return float(value)
-    raise ValueError("a finite number, or null")
+    raise ValueError("a finite number, or null (in CSV an empty cell) if there is none")
 
 
 def _price(value: Any) -> float:

@@ -290,4 +290,7 @@ def _read(kind: ColumnKind, what: str, value: Any) -> float:
 def _absent(what: str, names: Sequence[str], entry: dict[str, Any]) -> str:
     option = f"--{what.partition(' ')[0]}"
     there = ", ".join(entry)
-    return f"no {what}: no field {' or '.join(names)} among {there}; {option} FIELD names it"
+    hint = f"{option} FIELD names it"
+    if names == Fields.candidate:
+        hint += "; rows without one are numbered if there is only one file"
+    return f"no {what}: no field {' or '.join(names)} among {there}; {hint}"

@@ -67,7 +67,9 @@ def read_any(path: str) -> tuple[Columns, Sequence[int]]:
                 if len(rows) == _ROWS:
                     _move(rows, columns)
             _move(rows, columns)
-        except (UnicodeDecodeError, csv.Error) as error:
+        except UnicodeDecodeError as error:
+            raise LogError("not UTF-8 text: save it as UTF-8", path=path) from error
+        except csv.Error as error:
             line = reader.line_num or None
             raise LogError(f"not a CSV file: {error}", path=path, line=line) from error
     return _of_cells(head, columns), lines
@@ -108,6 +110,12 @@ def _head(first: Sequence[str], path: str) -> list[str]:
     head = [unquoted(name) for name in first]
     if len(set(head)) < len(head):
         raise LogError("two columns have the same name", path=path, line=1)
+    if len(head) == 1 and (other := next((each for each in ";\t,|" if each in head[0]), None)):
+        raise LogError(
+            f"columns are separated by commas, in a .tsv file by tabs, not by {other!r}",
+            path=path,
+            line=1,
+        )
     return head
 
 

@@ -112,6 +112,9 @@ def importer_named(name: str) -> Importer:
 class EntryReader:
     """Reads files one after the other. Samples of one problem in several files are numbered on.
 
+    A single file may have one candidate per row without a number: then its rows are numbered. Rows
+    of several files are not, because files are joined by these numbers.
+
     Args:
         fields: the names of the fields.
         importer: reads all files; None if the reader finds out what they are.
@@ -126,6 +129,7 @@ class EntryReader:
         self.notes: dict[str, None] = {}
         self._numbers: Counter[str] = Counter()
         self._labelled: Counter[str] = Counter()
+        self._is_alone = False
         self._inspect = InspectReader(fields.own_label)
         self._lm_eval = SampleReader(fields.own_label, fields.filter)
         self._harbor = JobReader(fields.own_label, fields.hour)
@@ -136,6 +140,7 @@ class EntryReader:
         """The candidates of all files, each with its file. They can be read several times."""
         self._numbers.clear()
         self._labelled.clear()
+        self._is_alone = len(paths) == 1
         for path in paths:
             for entry in self._of_file(path):
                 yield path, entry
@@ -166,6 +171,7 @@ class EntryReader:
             return
         rows = _READERS.get(path.rsplit(".", 1)[-1].lower(), json_lines)(path)
         line = 0
+        is_bare = self._is_alone and self.fields.candidate == Fields.candidate
         for line, record in rows:
             if is_lm_eval(record):
                 yield from self._numbered(self._lm_eval.samples(path, line, record))
@@ -176,10 +182,23 @@ class EntryReader:
             elif is_prediction(record):
                 yield from self._numbered([(line, prediction(record))])
             else:
-                yield from _candidates(path, line, record, self.fields)
+                is_bare = is_bare and not any(name in record for name in self.fields.candidate)
+                for entry in _candidates(path, line, record, self.fields):
+                    yield self._with_number(path, entry) if is_bare else entry
         self._lm_eval.finish(path)
         if not line:
             raise LogError("the file is empty", path=path)
+
+    def _with_number(self, path: str, entry: Entry) -> Entry:
+        """A candidate of a row without a number: the next of its problem gets the next number."""
+        line, record, place = entry
+        if place is not None:
+            return entry
+        problem = str(look_up(record, self.fields.problem))
+        number = self._numbers[problem]
+        self._numbers[problem] += 1
+        self.notes[f"{path} has no candidate numbers: its rows are numbered in their order"] = None
+        return line, record, number
 
     def _imported(self, path: str, importer: Importer) -> Iterator[Entry]:
         for line, record in importer.records(path):

@@ -172,6 +172,14 @@ class Log:
     _by_id: dict[str, LoggedProblem] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        given: object = self.problems
+        if not isinstance(given, Sequence) or not all(
+            isinstance(each, LoggedProblem) for each in given
+        ):
+            raise UsageError(
+                f"a log is made of LoggedProblem values, not of a {type(given).__name__}:"
+                " Log.load reads a file, Log.from_frame a data frame"
+            )
         if not self.problems:
             raise UsageError(f"{self.path or 'the log'} has no problems")
         by_id = {problem.id: problem for problem in self.problems}

@@ -48,6 +48,7 @@ OPTIONAL = (
 )
 JUDGED = "judged"  # in the column labels: by a check that errs
 PUBLISHED = "published"  # in the column labels: by the rules of the paper's published code
+_FRAME = "the data frame"  # stands for the path of a file
 GENERATORS = "generators"  # numbers of generators, which `generators.py` adds to a table
 
 
@@ -111,7 +112,7 @@ def log_of_frame(
     if len(lengths) > 1:
         raise UsageError("the columns of the frame differ in length")
     arrays = {name: column(values) for name, values in columns.items()}
-    table = ColumnTable("the data frame", arrays, range(1, max(lengths, default=0) + 1))
+    table = ColumnTable(_FRAME, arrays, range(1, max(lengths, default=0) + 1))
     if unlabelled is Unlabelled.ERROR and is_censored(table):
         unlabelled = Unlabelled.BOUND
     log = log_of(table, score=score, unlabelled=unlabelled, second=second, alike=alike)
@@ -248,8 +249,10 @@ class _Columns:
                 hint = "; this is a file of problems: grv collect makes a log from it"
             elif not published and (close := misspelt(self.table.columns, missing)):
                 hint = f"; {close}"
+            elif self.table.path == _FRAME:
+                hint = "; rename the columns of the frame, or add what is missing"
             elif not published:
-                hint = "; grv convert makes a log from a file with other names"
+                hint = "; grv convert makes a log of a file with other names, or without numbers"
             raise LogError(
                 f"no column {_quoted(missing)}; there are {_quoted(self.table.columns)}{hint}",
                 path=self.table.path,

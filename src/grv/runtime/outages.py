@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..core.errors import BackendError
+from ..text import shortened
 
 _SILENT_SECONDS = 1.0  # a shorter outage is not reported
 _LONGEST_REASON = 60  # characters of a server's message
@@ -47,7 +48,7 @@ class Outages:
             return ""
         longest = min(reported, key=lambda outage: outage.since)
         return (
-            f"waiting for {longest.place}: {longest.reason.rstrip('.')},"
+            f"waiting for {longest.place}: {longest.reason},"
             f" since {self.clock() - longest.since:.0f} s, up to {self.patience:g} s"
         )
 
@@ -88,7 +89,7 @@ class Wait:
         """Note that the call pauses, after this error; it is `silent` if that is no outage."""
         self.pauses += 1
         outage = self._outage
-        outage.reason = str(error)[:_LONGEST_REASON]
+        outage.reason = shortened(str(error).rstrip("."), _LONGEST_REASON)
         age = self._outages.clock() - outage.since
         if not silent and not outage.reported and age + seconds >= _SILENT_SECONDS:
             outage.reported = True

@@ -23,6 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, ClassVar, Literal, Self
 
+from ..core.errors import UsageError
 from .compatible import COMPATIBLE, Error, Refused
 from .limits import Bucket, LimitReached, ServerLimits
 
@@ -368,6 +369,8 @@ class FakeOpenai(FakeServer):
         says_cost: bool = False,
         **options: Any,
     ) -> None:
+        if like not in COMPATIBLE:
+            raise UsageError(f"like={like!r}: give one of {', '.join(COMPATIBLE)}")
         self.like = COMPATIBLE[like]
         super().__init__(*given, **{"root": self.like.root, **options})
         self.cost = cost

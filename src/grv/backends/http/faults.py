@@ -10,6 +10,7 @@ import email.utils
 import errno
 import math
 import re
+import ssl
 import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ _HINTS = {
     501: "check the address of the server; it often ends in /v1",
 }
 _NO_SERVER = "check that the server runs and that its address is right"
+_NO_TLS = "the server does not speak TLS: write http:// in place of https://"
+_NO_TRUST = "this machine does not trust the server's certificate: check the address, or trust it"
 _BROKE_OFF = "check the server and what is between: a proxy may close connections too early"
 _QUOTA = re.compile(
     r"insufficient[_ ]quota|exceeded your current quota|credit balance is too low", re.IGNORECASE
@@ -132,6 +135,12 @@ def of_exception(error: BaseException) -> Cause:
         if isinstance(each, OSError) and each.errno in _NO_DESCRIPTORS:
             hint = "lower --concurrency, or raise the limit of open files (ulimit -n)"
             return Cause("stop", unpaid=True, hint=hint)
+    for each in _causes(error):
+        match each:
+            case ssl.SSLCertVerificationError():
+                return Cause("stop", unpaid=True, hint=_NO_TRUST)
+            case ssl.SSLError(reason="WRONG_VERSION_NUMBER" | "RECORD_LAYER_FAILURE"):
+                return Cause("stop", unpaid=True, hint=_NO_TLS)
     for each in _causes(error):
         match each:
             case httpx2.ConnectError() | httpx2.ConnectTimeout():

@@ -185,9 +185,17 @@ def _cpp() -> Toolchain:
     return Toolchain("cpp", tool, _version(tool, "-dumpfullversion"), plan, grants, named)
 
 
+def user_home() -> str:
+    """The home of the user in the system's list; in a container, a user may be in no list."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return "/"
+
+
 def _rust() -> Toolchain:
     proxy = _on_path("rust", "rustc", "rustc")
-    home = pwd.getpwuid(os.getuid()).pw_dir  # rustup looks there, whatever HOME says
+    home = user_home()  # rustup looks there, whatever HOME says
     root = _asked("rustc", "--print", "sysroot") or _asked("rustc", "--print", "sysroot", HOME=home)
     tool = os.path.join(root, "bin", "rustc")  # the one on the path may be rustup's, which chooses
     if not os.path.exists(tool):
