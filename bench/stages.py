@@ -34,7 +34,7 @@ import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -335,12 +335,15 @@ class Bench:
         orders: how many orders there are of each problem.
         law: of the prices of tests, if they are not equal.
         is_anew: whether prices are drawn anew for each order, not once for each problem.
+        searches: those made before, by problem, order, score and price list. They do not depend on
+            the prices of tests, unless costs are measured.
     """
 
     problems: Sequence[Suites]
     orders: int
     law: Law | None = None
     is_anew: bool = True
+    searches: dict[tuple[int, int, str, Costs], tuple[int, ...]] = field(default_factory=dict)
 
     @functools.cached_property
     def solvable(self) -> list[int]:
@@ -357,20 +360,33 @@ class Bench:
                 problem = priced(problem, self.law, seed if self.is_anew else f"{number}")
             yield problem, random.Random(seed).sample(range(candidates), candidates)
 
+    def searched(
+        self, number: int, score: str, told: Costs
+    ) -> Iterator[tuple[Suites, int, list[int]]]:
+        """A problem, how many candidates a search for it generated, and which it verified."""
+        for trial, (problem, order) in enumerate(self.trials(number)):
+            key = (number, trial, score, told)
+            if isinstance(told, Measured):
+                ids = verified(problem, score, told, order)
+            else:
+                if key not in self.searches:
+                    self.searches[key] = verified(problem, score, told, order)
+                ids = self.searches[key]
+            yield problem, ids[0], list(ids[1:])
+
     def cost(self, number: int, score: str, told: Costs, pricing: Pricing) -> float:
         """The mean cost of a search for one problem."""
-        totals = []
-        for problem, order in self.trials(number):
-            generated, *ids = verified(problem, score, told, order)
-            totals.append(generated + sum(pricing(problem, ids)))
+        totals = [
+            generated + sum(pricing(problem, ids))
+            for problem, generated, ids in self.searched(number, score, told)
+        ]
         return float(np.mean(totals))
 
     def told(self, numbers: Sequence[int], score: str, *, failures: bool) -> float:
         """The mean price of a verification on these problems in learned order, or of a failure."""
         prices = []
         for number in numbers:
-            for problem, order in self.trials(number):
-                _, *ids = verified(problem, score, WHOLE, order)
+            for problem, _, ids in self.searched(number, score, WHOLE):
                 paid = zip(ids, learned(problem, ids), strict=True)
                 passed = problem.passed
                 prices += [price for id, price in paid if not (failures and passed[id])]
@@ -394,16 +410,21 @@ def ratio(costs: Sequence[float], base: Sequence[float]) -> dict[str, float]:
     return {"ratio": round(float(value), 3), "low": round(low, 3), "high": round(high, 3)}
 
 
-def orders_of_tests(bench: Bench, score: str) -> dict[str, Any]:
+def orders_of_tests(
+    bench: Bench, score: str, rows: Sequence[str] = tuple(PRICINGS)
+) -> dict[str, Any]:
     """The cost by the order of tests, over early exit in file order; the same searches."""
     costs = {
-        name: [bench.cost(number, score, WHOLE, pricing) for number in bench.solvable]
-        for name, pricing in PRICINGS.items()
+        name: [bench.cost(number, score, WHOLE, PRICINGS[name]) for number in bench.solvable]
+        for name in rows
     }
     return {name: ratio(each, costs["file order"]) for name, each in costs.items()}
 
 
-def prices_told(bench: Bench, score: str) -> dict[str, Any]:
+TOLD = ("suite", "mean", "failure", "failure, measured", "verify-all")
+
+
+def prices_told(bench: Bench, score: str, wanted: Sequence[str] = TOLD) -> dict[str, Any]:
     """The cost in learned order by the price that the policy is told, over that of the suite.
 
     - `mean`, `failure`: the mean price of a verification, or of one that fails, in the searches of
@@ -421,12 +442,17 @@ def prices_told(bench: Bench, score: str) -> dict[str, Any]:
             "failure": Costs(1.0, SUITE, failure=failure),
             "failure, measured": Measured(1.0, SUITE, failure=failure),
         }
-        for name, prices in rows.items():
+        for name, prices in [(name, rows[name]) for name in wanted if name in rows]:
             told[name].append(round(prices.planning.verify, 2))
             costs[name] += [bench.cost(number, score, prices, learned) for number in second]
-        costs["verify-all"] += [bench.cost(number, "", WHOLE, learned) for number in second]
+        if "verify-all" in wanted:
+            costs["verify-all"] += [bench.cost(number, "", WHOLE, learned) for number in second]
     found = {name: ratio(each, costs["suite"]) for name, each in costs.items()}
     return {name: {**row, "told": told.get(name, [])} for name, row in found.items()}
+
+
+TWO_ORDERS = ("file order", "learned order")
+TWO_PRICES = ("suite", "failure, measured")
 
 
 def by_law(problems: Sequence[Suites], orders: int, score: str) -> dict[str, Any]:
@@ -434,16 +460,19 @@ def by_law(problems: Sequence[Suites], orders: int, score: str) -> dict[str, Any
 
     `told` is the last row of `prices_told` over its first one.
     """
-    benches = {name: Bench(problems, orders, law) for name, law in LAWS.items()}
-    benches["log-uniform, 1 to 100, once for each problem"] = Bench(
-        problems, orders, UNEQUAL, is_anew=False
-    )
+    equal = Bench(problems, orders)
+    once = dataclasses.replace(equal, law=UNEQUAL, is_anew=False)
+    benches = {
+        "equal": equal,
+        **{name: dataclasses.replace(equal, law=law) for name, law in LAWS.items()},
+        "log-uniform, 1 to 100, once for each problem": once,
+    }
     return {
         name: {
-            "learned order": orders_of_tests(bench, score)["learned order"],
-            "told": prices_told(bench, score)["failure, measured"],
+            "learned order": orders_of_tests(bench, score, TWO_ORDERS)["learned order"],
+            "told": prices_told(bench, score, TWO_PRICES)["failure, measured"],
         }
-        for name, bench in {"equal": Bench(problems, orders), **benches}.items()
+        for name, bench in benches.items()
     }
 
 
