@@ -1,6 +1,6 @@
 """What it saves to run the test first that refutes for the least money, and to tell the policy so.
 
-    python bench/stages.py --data=FOLDER [--orders=N] [--outcomes=FILE] [--quick]
+    python bench/stages.py --data=FOLDER [--orders=N] [--outcomes=FILE] [--quick] [--laws]
     python bench/stages.py --data=FOLDER --equality=N
 
 FOLDER has `humaneval_programs.jsonl.gz` (prompts, tests, completions, labels) and
@@ -16,6 +16,8 @@ that the policy plans with. What a price depends on is measured on one half of t
 cost on the other half, both ways round. Ratios are of mean costs over the problems that can be
 solved, with 95 % intervals from 2,000 resamples of the problems.
 
+`--laws` shows on what the ratios with unequal prices depend: the same by the law of the prices.
+
 `--equality` verifies N different completions in the sandbox, by the tests as they are, three times:
 in file order, learned order and reversed order. It counts the verdicts that differ.
 """
@@ -27,11 +29,12 @@ import dataclasses
 import functools
 import gzip
 import json
+import math
 import random
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +68,7 @@ def grv_answer(test):
 """
 Record = dict[str, Any]
 Outcomes = NDArray[np.bool_]  # [candidates, tests]: whether each passes
+Law = Callable[[random.Random, int], Sequence[float]]  # draws the prices of so many tests
 
 
 def records(folder: Path) -> list[Record]:
@@ -191,10 +195,35 @@ def generated(problems: int = 60, candidates: int = 100) -> list[Suites]:
     return found
 
 
-def unequal(problem: Suites, seed: str) -> Suites:
-    """The problem with prices between 1 and 100 by chance, whose sum is that of the suite."""
-    draw = random.Random(seed)
-    prices = np.exp([draw.uniform(0, np.log(100)) for _ in problem.prices])
+def log_uniform(most: float) -> Law:
+    """Between 1 and `most`, evenly on a logarithmic scale."""
+    return lambda draw, tests: [math.exp(draw.uniform(0, math.log(most))) for _ in range(tests)]
+
+
+def exponential(draw: random.Random, tests: int) -> list[float]:
+    """Exponential with mean 1."""
+    return [draw.expovariate(1.0) for _ in range(tests)]
+
+
+def one_dear(draw: random.Random, tests: int) -> list[float]:
+    """One test, any of them, costs ten times what each other costs."""
+    dear = draw.randrange(tests)
+    return [10.0 if test == dear else 1.0 for test in range(tests)]
+
+
+UNEQUAL = log_uniform(100)
+LAWS: dict[str, Law] = {
+    "log-uniform, 1 to 10": log_uniform(10),
+    "log-uniform, 1 to 100": UNEQUAL,
+    "log-uniform, 1 to 1000": log_uniform(1000),
+    "exponential": exponential,
+    "one test ten times dearer": one_dear,
+}
+
+
+def priced(problem: Suites, law: Law, seed: str) -> Suites:
+    """The problem with other prices of its tests, whose sum is that of the suite."""
+    prices = np.array(law(random.Random(seed), len(problem.prices)))
     return dataclasses.replace(problem, prices=SUITE * prices / prices.sum())
 
 
@@ -304,12 +333,17 @@ class Bench:
     Attributes:
         problems: all of them.
         orders: how many orders there are of each problem.
-        is_unequal: whether tests have unequal prices, other ones for each order.
+        law: of the prices of tests, if they are not equal.
+        is_anew: whether prices are drawn anew for each order, not once for each problem.
+        searches: those made before, by problem, order, score and price list. They do not depend on
+            the prices of tests, unless costs are measured.
     """
 
     problems: Sequence[Suites]
     orders: int
-    is_unequal: bool = False
+    law: Law | None = None
+    is_anew: bool = True
+    searches: dict[tuple[int, int, str, Costs], tuple[int, ...]] = field(default_factory=dict)
 
     @functools.cached_property
     def solvable(self) -> list[int]:
@@ -318,27 +352,41 @@ class Bench:
 
     def trials(self, number: int) -> Iterator[tuple[Suites, list[int]]]:
         """A problem, and an order in which its candidates arrive."""
-        problem = self.problems[number]
-        candidates = len(problem.outcomes)
+        candidates = len(self.problems[number].outcomes)
         for trial in range(self.orders):
+            problem = self.problems[number]
             seed = f"{number} {trial}"
-            priced = unequal(problem, seed) if self.is_unequal else problem
-            yield priced, random.Random(seed).sample(range(candidates), candidates)
+            if self.law is not None:
+                problem = priced(problem, self.law, seed if self.is_anew else f"{number}")
+            yield problem, random.Random(seed).sample(range(candidates), candidates)
+
+    def searched(
+        self, number: int, score: str, told: Costs
+    ) -> Iterator[tuple[Suites, int, list[int]]]:
+        """A problem, how many candidates a search for it generated, and which it verified."""
+        for trial, (problem, order) in enumerate(self.trials(number)):
+            key = (number, trial, score, told)
+            if isinstance(told, Measured):
+                ids = verified(problem, score, told, order)
+            else:
+                if key not in self.searches:
+                    self.searches[key] = verified(problem, score, told, order)
+                ids = self.searches[key]
+            yield problem, ids[0], list(ids[1:])
 
     def cost(self, number: int, score: str, told: Costs, pricing: Pricing) -> float:
         """The mean cost of a search for one problem."""
-        totals = []
-        for problem, order in self.trials(number):
-            generated, *ids = verified(problem, score, told, order)
-            totals.append(generated + sum(pricing(problem, ids)))
+        totals = [
+            generated + sum(pricing(problem, ids))
+            for problem, generated, ids in self.searched(number, score, told)
+        ]
         return float(np.mean(totals))
 
     def told(self, numbers: Sequence[int], score: str, *, failures: bool) -> float:
         """The mean price of a verification on these problems in learned order, or of a failure."""
         prices = []
         for number in numbers:
-            for problem, order in self.trials(number):
-                _, *ids = verified(problem, score, WHOLE, order)
+            for problem, _, ids in self.searched(number, score, WHOLE):
                 paid = zip(ids, learned(problem, ids), strict=True)
                 passed = problem.passed
                 prices += [price for id, price in paid if not (failures and passed[id])]
@@ -362,16 +410,21 @@ def ratio(costs: Sequence[float], base: Sequence[float]) -> dict[str, float]:
     return {"ratio": round(float(value), 3), "low": round(low, 3), "high": round(high, 3)}
 
 
-def orders_of_tests(bench: Bench, score: str) -> dict[str, Any]:
+def orders_of_tests(
+    bench: Bench, score: str, rows: Sequence[str] = tuple(PRICINGS)
+) -> dict[str, Any]:
     """The cost by the order of tests, over early exit in file order; the same searches."""
     costs = {
-        name: [bench.cost(number, score, WHOLE, pricing) for number in bench.solvable]
-        for name, pricing in PRICINGS.items()
+        name: [bench.cost(number, score, WHOLE, PRICINGS[name]) for number in bench.solvable]
+        for name in rows
     }
     return {name: ratio(each, costs["file order"]) for name, each in costs.items()}
 
 
-def prices_told(bench: Bench, score: str) -> dict[str, Any]:
+TOLD = ("suite", "mean", "failure", "failure, measured", "verify-all")
+
+
+def prices_told(bench: Bench, score: str, wanted: Sequence[str] = TOLD) -> dict[str, Any]:
     """The cost in learned order by the price that the policy is told, over that of the suite.
 
     - `mean`, `failure`: the mean price of a verification, or of one that fails, in the searches of
@@ -389,12 +442,38 @@ def prices_told(bench: Bench, score: str) -> dict[str, Any]:
             "failure": Costs(1.0, SUITE, failure=failure),
             "failure, measured": Measured(1.0, SUITE, failure=failure),
         }
-        for name, prices in rows.items():
+        for name, prices in [(name, rows[name]) for name in wanted if name in rows]:
             told[name].append(round(prices.planning.verify, 2))
             costs[name] += [bench.cost(number, score, prices, learned) for number in second]
-        costs["verify-all"] += [bench.cost(number, "", WHOLE, learned) for number in second]
+        if "verify-all" in wanted:
+            costs["verify-all"] += [bench.cost(number, "", WHOLE, learned) for number in second]
     found = {name: ratio(each, costs["suite"]) for name, each in costs.items()}
     return {name: {**row, "told": told.get(name, [])} for name, row in found.items()}
+
+
+TWO_ORDERS = ("file order", "learned order")
+TWO_PRICES = ("suite", "failure, measured")
+
+
+def by_law(problems: Sequence[Suites], orders: int, score: str) -> dict[str, Any]:
+    """By the law of the prices: the learned order over file order, and the price that is told.
+
+    `told` is the last row of `prices_told` over its first one.
+    """
+    equal = Bench(problems, orders)
+    once = dataclasses.replace(equal, law=UNEQUAL, is_anew=False)
+    benches = {
+        "equal": equal,
+        **{name: dataclasses.replace(equal, law=law) for name, law in LAWS.items()},
+        "log-uniform, 1 to 100, once for each problem": once,
+    }
+    return {
+        name: {
+            "learned order": orders_of_tests(bench, score, TWO_ORDERS)["learned order"],
+            "told": prices_told(bench, score, TWO_PRICES)["failure, measured"],
+        }
+        for name, bench in benches.items()
+    }
 
 
 class ReversedSuite(Suite):
@@ -458,8 +537,11 @@ def main() -> None:
     else:
         problems = generated(12 if quick else 60)
     orders = int(flags.get("orders", 3 if quick else 20))
+    if "laws" in flags:
+        print(json.dumps(by_law(problems, orders, "score_codet"), indent=1))
+        return
     equal = Bench(problems, orders)
-    dear = Bench(problems, orders, is_unequal=True)
+    dear = Bench(problems, orders, UNEQUAL)
     figures = {
         "problems": len(problems),
         "solvable": len(equal.solvable),

@@ -162,7 +162,7 @@ def _stages(log: _OfLog) -> Iterator[str]:
     for row in rows:
         text = f"{log.prefix}The stage {row['stage']} refutes {_percent(row['refutes'])} for"
         text += f" {_percent(row['share'])} of the price"
-        if row["least"] and row["spared"]:
+        if row["least"] and row["spared"] is not None:
             pays = _number(row["spared"]) > _number(row["least"])
             text += "; as a screen it pays" if pays else "; as a screen it does not pay"
             text += (

@@ -52,15 +52,21 @@ class GroupMember:
 
     def once(self, text: str, pair: WorkerPair, seed: int) -> tuple[Finding, Stage]:
         """As `run`; a pass that was paid for is remembered, and not paid for again."""
-        name = f"{self.name}, run {seed}"
-        known = pair.memory.get(name)
+        known = self.paid(pair, seed)
         if known is not None:
             return known.finding, known.stage
         finding, stage = self.run(text, pair, seed)
         is_paid = bool(stage.cost or finding.usage.completion_tokens)
         if is_paid and finding.verdict is Verdict.PASSED:
-            pair.memory.add(PaidStage(name, stage, finding.evidence))
+            pair.memory.add(PaidStage(self._run_name(seed), stage, finding.evidence))
         return finding, stage
+
+    def paid(self, pair: WorkerPair, seed: int) -> PaidStage | None:
+        """The stage, if the candidate in work has passed it and it was paid for."""
+        return pair.memory.get(self._run_name(seed))
+
+    def _run_name(self, seed: int) -> str:
+        return f"{self.name}, run {seed}"
 
     def run(self, text: str, pair: WorkerPair, seed: int) -> tuple[Finding, Stage]:
         """The finding of as many runs as the check wants, and what they cost."""
@@ -157,13 +163,15 @@ class GroupCheck(WholeTextCheck):
 
     def judge(self, text: str, pair: WorkerPair, seed: int = 0) -> Finding:
         """The finding of the first check that does not pass it, or of the last one."""
+        members = self.members
         ran: list[tuple[int, Stage]] = []
         verified: dict[str, Any] = {}
         finding = Finding(Verdict.BROKEN)
         try:
-            order = self._order()
+            # What is paid for comes first: what has run since may have changed the order.
+            order = sorted(self._order(), key=lambda each: members[each].paid(pair, seed) is None)
             for number in order:
-                member = self.members[number]
+                member = members[number]
                 # What follows the last check is the verdict, which is recorded itself.
                 run = member.run if number == order[-1] else member.once
                 finding, stage = run(text, pair, seed)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from ...logs.log import LoggedProblem
 from ...logs.stages import LoggedStage
@@ -13,6 +16,7 @@ from ..part import Dataset, Part, RowCollector, TableSchema
 from ..table import Column
 
 _MOST = 30  # stages that are shown, those that cost most
+_COST = "the mean cost of a run; from a ledger in dollars, or in seconds if no stage has a price"
 
 STAGES = TableSchema(
     name="stages",
@@ -20,14 +24,15 @@ STAGES = TableSchema(
     caption="A stage that refutes only what a later one would refute too pays if and only if the"
     " share that it refutes exceeds its share of the price of what follows, up to the next failure."
     " That price is measured on the candidates that the stage passes and that fail later. A stage"
-    " that alone can fail a candidate is needed, whatever it costs.",
+    " that alone can fail a candidate is needed, whatever it costs. Candidates with the same key"
+    " share one verification.",
     alt="A table of stages.",
     columns=(
         c.LOG,
         c.text("stage", "stage", "the test or the check; a test by its place in the check"),
         c.number("runs", "runs", "how often it ran"),
         c.percent("refutes", "refutes", "the share of these runs that failed the candidate"),
-        Column("cost", "cost", "cost", "the mean cost of a run", digits=4),
+        Column("cost", "cost", "cost", _COST, digits=4),
         c.percent("share", "of the price", "its share of what all verifications cost"),
         Column("spared", "spared", "cost", "the later stages, up to the next failure", digits=4),
         Column("least", "pays from", "cost", "what these must cost so that it pays", digits=4),
@@ -45,7 +50,8 @@ class StageCount:
         failures: how often it failed the candidate.
         cost: of all its runs.
         followed: what came after it, for each candidate that it passed and that failed later.
-        left: for each candidate that it failed, what all stages cost that did not run.
+        left: for each candidate that it failed, what all stages cost that did not run, if there are
+            any.
     """
 
     runs: int = 0
@@ -69,7 +75,7 @@ class StageCount:
         """What later stages would have cost a candidate that it refuted, in the mean.
 
         A later stage would have failed it too, so not all of them would have run. If nothing that
-        the stage passes fails later, all of them count.
+        the stage passes fails later, all of them count. None if no stage follows.
         """
         known = self.followed or self.left
         return sum(known) / len(known) if known else None
@@ -82,7 +88,9 @@ class StageCount:
             return "refutes nothing: needed only if it can"
         if not self.mean_cost:
             return "free"
-        spared = self.mean_spared or 0.0
+        spared = self.mean_spared
+        if spared is None:
+            return "needed: nothing follows that could fail the candidate"
         pays = "pays" if spared > least else "does not pay"
         return f"{pays}: what follows must cost more than {least:.3g}, and costs {spared:.3g}"
 
@@ -91,9 +99,7 @@ def counted_stages(problems: tuple[LoggedProblem, ...]) -> dict[str, StageCount]
     """The stages of all problems, by name."""
     found: dict[str, StageCount] = defaultdict(StageCount)
     for problem in problems:
-        if problem.stages is None:
-            continue
-        listed: list[tuple[LoggedStage, ...]] = [each for each in problem.stages if each]
+        listed = list(_verifications(problem))
         costs: dict[str, list[float]] = defaultdict(list)
         for stages in listed:
             for stage in stages:
@@ -108,10 +114,26 @@ def counted_stages(problems: tuple[LoggedProblem, ...]) -> dict[str, StageCount]
                 if stage.failed:
                     count.failures += 1
                     ran = {each.name for each in stages}
-                    count.left.append(sum(means[name] for name in means.keys() - ran))
+                    rest = means.keys() - ran
+                    if rest:
+                        count.left.append(sum(means[name] for name in rest))
                 elif has_failed:
                     count.followed.append(sum(each.cost for each in stages[place + 1 :]))
     return dict(found)
+
+
+def _verifications(problem: LoggedProblem) -> Iterator[tuple[LoggedStage, ...]]:
+    """The stages of each verification that ran: a log has them for all candidates that share it."""
+    if problem.stages is None:
+        return
+    is_shared = problem.shared if problem.shared is not None else np.zeros(len(problem))
+    keys = problem.keys if problem.keys is not None else np.full(len(problem), -1)
+    seen: set[int] = set()
+    for stages, shared, key in zip(problem.stages, is_shared, keys.tolist(), strict=True):
+        if stages and not shared and key not in seen:
+            yield stages
+            if key >= 0:
+                seen.add(key)
 
 
 def add_log(rows: RowCollector, dataset: Dataset) -> None:
