@@ -28,8 +28,7 @@ LATER = 60
 NAMES = ("g0", "g1", "g2")
 PRICES = (1.0, 4.0, 20.0)
 ENTRANTS = {
-    name: Entrant(Costs(price, 10), VerifyAll())
-    for name, price in zip(NAMES, PRICES, strict=True)
+    name: Entrant(Costs(price, 10), VerifyAll()) for name, price in zip(NAMES, PRICES, strict=True)
 }
 SHARES = root_shares({name: each.costs for name, each in ENTRANTS.items()})
 NOISE = np.random.default_rng(1).normal(0, 1, SIZE)

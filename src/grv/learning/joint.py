@@ -90,9 +90,9 @@ class _Counts:
                     every = np.ones_like(failed)
                     for at, kept in enumerate((tried.passed, failed, every)):
                         counts[at, row, column] = np.bincount(bins[kept], minlength=size)
-        passed, failed, seen = counts
-        used = _at_most(MOST_LABELS, passed + failed)
-        return cls(passed * used, failed * used, seen * _at_most(MOST_CANDIDATES, seen))
+        counts[:2] *= _at_most(MOST_LABELS, counts[0] + counts[1])
+        counts[2] *= _at_most(MOST_CANDIDATES, counts[2])
+        return cls(*counts)
 
     @property
     def shares(self) -> Numbers:
