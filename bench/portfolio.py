@@ -10,6 +10,9 @@ and two without a score; the other rows use none.
 `--record` instead prints as JSON, for the prices above with keys and for made-up populations, what
 the portfolio that learns in order of arrival costs: over the best of the cold portfolio and the two
 simple orders, over the better simple order, and over the oracle generator.
+
+`--known` needs no log. For each made-up population without a score, of at most three generators, it
+prints what the best rule costs that knows the law, in expectation and exactly.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grv.comparing.portfolio.compare import oracle_of
 from grv.comparing.portfolio.trials import GeneratorsInOrder, GeneratorTrials, Trier
@@ -103,22 +107,24 @@ MADE_UP: Mapping[str, tuple[tuple[float, ...], float, float, float, tuple[float,
 SEEDS = 3
 PROBLEMS = 60
 EACH = 40  # candidates per problem and generator
+KNOWN_SEED = 100
+KNOWN_PROBLEMS = 200  # for the oracle, whose cost is not exact
 
 
-def made_up(name: str, seed: int, orders: int) -> Trier:
+def made_up(name: str, seed: int, orders: int, number: int = PROBLEMS) -> Trier:
     """A population; without keys."""
     levels, common, particular, strength, prices = MADE_UP[name]
     random = np.random.default_rng([seed, list(MADE_UP).index(name)])
     names = tuple(f"g{at}" for at in range(len(levels)))
     problems = []
-    for number in range(PROBLEMS):
+    for place in range(number):
         odds = np.array(levels) + common * random.normal()
         odds = np.repeat(odds + particular * random.normal(size=len(levels)), EACH)
         scores = random.normal(size=len(odds))
         passed = random.random(len(odds)) < 1 / (1 + np.exp(-odds - strength * scores))
         own = np.repeat(np.arange(len(levels), dtype=np.int32), EACH)
         scores = scores if strength else np.zeros(len(odds))
-        problems.append(LoggedProblem(f"p{number:02}", scores, passed, generators=own))
+        problems.append(LoggedProblem(f"p{place:02}", scores, passed, generators=own))
     log = Log(tuple(problems), generators=names)
     policy = parse_policy("verify-all")
     entrants = {n: Entrant(Costs(p, VERIFY), policy) for n, p in zip(names, prices, strict=True)}
@@ -174,17 +180,86 @@ def _ratios(trier: Trier) -> dict[str, Any]:
     }
 
 
+def known() -> dict[str, dict[str, float]]:
+    """What the best rule that knows the law costs on each population, and its ratios."""
+    found = {}
+    for name, (levels, common, particular, strength, prices) in MADE_UP.items():
+        if strength or len(levels) > 3:
+            continue
+        attempts = [price + VERIFY for price in prices]
+        alive = _alive(levels, common, particular)
+        least = _least(alive, attempts)
+        up = range(len(levels))
+        simple = min(_in_order(alive, attempts, up), _in_order(alive, attempts, up[::-1]))
+        trier = made_up(name, KNOWN_SEED, 4, KNOWN_PROBLEMS)
+        only = [trier.fixed([generator], GeneratorsInOrder()) for generator in trier.entrants]
+        found[name] = {
+            "least": round(least, 2),
+            "of_the_best_simple_order": round(least / simple, 3),
+            "of_the_oracle": round(least / oracle_of(only).costs.mean(), 3),
+        }
+    return found
+
+
+def _alive(levels: Sequence[float], common: float, particular: float) -> NDArray[np.float64]:
+    """`[attempts of each generator]`: the chance that all failed, given that some will pass.
+
+    Until it stops, a rule sees failures only. So it is a path in this table, from no attempts on.
+    """
+    points = np.linspace(-5, 5, 81)
+    weights = np.exp(-(points**2) / 2)
+    weights /= weights.sum()
+    numbers = np.arange(EACH + 1)[:, None, None]
+    alive = weights
+    for level in levels:
+        odds = level + common * points[:, None] + particular * points
+        failing = ((1 + np.exp(odds)) ** -1.0) ** numbers @ weights
+        alive = alive[..., None, :] * failing
+    chances: NDArray[np.float64] = alive.sum(-1)
+    return (chances - chances.flat[-1]) / (1 - chances.flat[-1])
+
+
+def _least(alive: NDArray[np.float64], attempts: Sequence[float]) -> float:
+    """The cost of the cheapest path: an attempt is paid for if all before it failed."""
+    least = np.zeros_like(alive)
+    for at in reversed(list(np.ndindex(alive.shape))[:-1]):
+        nexts = [
+            cost * alive[at] + least[(*at[:generator], at[generator] + 1, *at[generator + 1 :])]
+            for generator, cost in enumerate(attempts)
+            if at[generator] < EACH
+        ]
+        least[at] = min(nexts)
+    return float(least.flat[0])
+
+
+def _in_order(alive: NDArray[np.float64], attempts: Sequence[float], order: Sequence[int]) -> float:
+    """The cost of one generator to its end, then the next."""
+    at = [0] * len(attempts)
+    total = 0.0
+    for generator in order:
+        for _ in range(EACH):
+            total += attempts[generator] * alive[tuple(at)]
+            at[generator] += 1
+    return float(total)
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
-    parser.add_argument("log")
+    parser.add_argument("log", nargs="?")
     parser.add_argument("--orders", type=int, default=20)
     parser.add_argument("--score", action="append", help="repeatable; default: three of them")
     parser.add_argument("--policy", default="verify-all", help="of the cold searches")
     parser.add_argument("--only", choices=("three", "eight"), default=None)
     parser.add_argument("--keys", action="store_true", help="only the tables with keys")
     parser.add_argument("--record", action="store_true", help="ratios as JSON; see above")
+    parser.add_argument("--known", action="store_true", help="what the best rule costs; see above")
     given = parser.parse_args()
+    if given.known:
+        print(json.dumps(known(), indent=1))
+        return
+    if given.log is None:
+        parser.error("a log is needed")
     if given.record:
         print(json.dumps(record(given), indent=1))
         return

@@ -9,6 +9,10 @@ how easy the problem is, for all generators; eps is that of this generator on th
 normal. The fit is by expectation and maximisation over a grid of z. Few verdicts say little about
 the effect, so it is pulled to a large one: else a search stays with a generator that fails.
 
+One search may mislead: it may have failed thousands of times, or be unlike all others. So a search
+counts for few candidates and few labels of each generator, and in the regression of z it counts
+the less, the farther its z is from what is expected.
+
 Problems need not be normal. So the prior has a type for each past problem too: what its labels say
 about z for each generator, which is much where there are many and little where there are few.
 
@@ -43,10 +47,14 @@ LEAST_EFFECT = 0.6  # the grid shows no smaller one
 LEVELS = 2.0  # the standard deviation of the levels of generators
 RAISED = 0.5  # standard errors that are added to a level: what was hardly tried may be good
 GENERAL = 20.0  # problems that the types of the normal distribution count for
+# per problem and generator: the most labels and candidates that count, and the residual of z, in
+# units of the effect, beyond which a problem counts less
+MOST_LABELS = 10.0
+MOST_CANDIDATES = 10.0
+NEAR = 1.0
+STEEP = 1.0  # what a problem may add to the slope of a strength, either way
 STILL = 4.0  # how strongly the strength of a generator's score is pulled to 0
-# candidates: that the mean shares count for, and used at most
-SHARES = 3.0
-MOST_SHARES = 10.0
+SHARES = 3.0  # candidates that the mean shares count for
 TRUSTS = (0.0, 0.25, 0.5, 1.0)
 # per problem and generator, by which the trust is judged
 _SCORES = 2.0
@@ -60,7 +68,10 @@ _WEIGHTS /= _WEIGHTS.sum()
 
 @dataclass(frozen=True, eq=False)
 class _Counts:
-    """`[problems, generators, bins]`: passes, failures, and candidates with or without label."""
+    """`[problems, generators, bins]`: passes, failures, and candidates with or without label.
+
+    Each problem counts for at most `MOST_LABELS` and `MOST_CANDIDATES` of a generator.
+    """
 
     passed: Numbers
     failed: Numbers
@@ -79,6 +90,8 @@ class _Counts:
                     every = np.ones_like(failed)
                     for at, kept in enumerate((tried.passed, failed, every)):
                         counts[at, row, column] = np.bincount(bins[kept], minlength=size)
+        counts[:2] *= _at_most(MOST_LABELS, counts[0] + counts[1])
+        counts[2] *= _at_most(MOST_CANDIDATES, counts[2])
         return cls(*counts)
 
     @property
@@ -162,10 +175,16 @@ def prior_of(past: Sequence[PastAttempts], names: Sequence[str]) -> JointPrior |
 def _edges(past: Sequence[PastAttempts], name: str) -> tuple[float, ...]:
     """The lowest scores of all bins but the first; bins have about equally many candidates."""
     found = [each[name].scores for each in past if name in each]
-    scores = np.sort(np.concatenate(found)) if found else np.zeros(0)
-    if not len(scores):
+    if not sum(map(len, found)):
         return ()
-    lowest = np.unique(scores[np.arange(1, BINS) * len(scores) // BINS])
+    scores = np.concatenate(found)
+    ones = [np.ones(len(own)) for own in found]
+    used = np.concatenate([each * _at_most(MOST_CANDIDATES, each) for each in ones])
+    order = np.argsort(scores, kind="stable")
+    scores = scores[order]
+    before = np.cumsum(used[order]) - used[order]
+    quantiles = np.arange(1, BINS) * used.sum() / BINS
+    lowest = np.unique(scores[np.searchsorted(before, quantiles, side="right") - 1])
     return tuple(lowest[lowest > scores[0]].tolist())
 
 
@@ -204,23 +223,27 @@ def _better(model: _Model, counts: _Counts, tried: NDArray[np.bool_]) -> tuple[_
     theta = (thetas @ _THETA)[:, None]
     squares = (thetas @ _THETA**2)[:, None]
     product = (np.einsum("tgk,igk->igt", types * GRID, fits) * joint) @ _THETA
+    residual = np.abs(mean - model.levels - model.spread * theta) / model.effect
+    used = tried * np.minimum(1, NEAR / np.maximum(residual, NEAR))
     # A normal regression of z on theta, pulled to what was there before any label.
     precision = 1 / model.effect**2
-    number = tried.sum(0)
+    number = used.sum(0)
     about = model.levels[number > 0].mean() / LEVELS**2
-    levels = (tried * (mean - model.spread * theta)).sum(0) * precision + about
+    levels = (used * (mean - model.spread * theta)).sum(0) * precision + about
     levels /= number * precision + 1 / LEVELS**2
-    spread = (tried * (product - levels * theta)).sum() + SPREADS * SPREAD
-    spread = max(0.0, float(spread / ((tried * squares).sum() + SPREADS)))
+    spread = (used * (product - levels * theta)).sum() + SPREADS * SPREAD
+    spread = max(0.0, float(spread / ((used * squares).sum() + SPREADS)))
     rest = (own * GRID**2).sum(-1) - 2 * levels * mean + levels**2
     rest += spread**2 * squares - 2 * spread * (product - levels * theta)
-    effect = (tried * rest).sum() + SPREADS * EFFECT**2
-    effect = max(LEAST_EFFECT, float(np.sqrt(effect / (tried.sum() + SPREADS))))
+    effect = (used * rest).sum() + SPREADS * EFFECT**2
+    effect = max(LEAST_EFFECT, float(np.sqrt(effect / (used.sum() + SPREADS))))
     # A step of Newton for what the scores say.
-    passed = np.einsum("igk,igb->gkb", own, counts.passed)
-    labels = np.einsum("igk,igb->gkb", own, counts.passed + counts.failed)
+    labels = counts.passed + counts.failed
+    surprise = counts.passed - labels * np.einsum("igk,gkb->igb", own, chances)
+    slopes = np.clip((surprise * counts.places).sum(-1), -STEEP, STEEP)
+    slope = slopes.sum(0) - STILL * model.strengths
+    labels = np.einsum("igk,igb->gkb", own, labels)
     places = counts.places[:, None, :]
-    slope = ((passed - labels * chances) * places).sum((1, 2)) - STILL * model.strengths
     bend = (labels * chances * (1 - chances) * places**2).sum((1, 2)) + STILL
     strengths = model.strengths + np.clip(slope / bend, -1, 1)
     return _Model(levels, strengths, spread, effect), own
@@ -230,8 +253,7 @@ def _shares(counts: _Counts, types: int) -> Numbers:
     """`[types, generators, bins]`: those of each problem, pulled to the mean; then the mean."""
     mean = counts.shares
     total = counts.seen.sum(-1, keepdims=True)
-    used = counts.seen * np.minimum(1, MOST_SHARES / np.maximum(total, 1))
-    own = (used + SHARES * mean) / (used.sum(-1, keepdims=True) + SHARES)
+    own = (counts.seen + SHARES * mean) / (total + SHARES)
     rest = np.broadcast_to(mean, (types - len(own), *mean.shape))
     return np.concatenate([own, rest])
 
