@@ -16,7 +16,6 @@ import os
 import re
 import stat
 import tempfile
-import tomllib
 import types
 import zlib
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -258,6 +257,8 @@ def read_toml(path: str) -> dict[str, Any]:
     """The tables of a TOML file."""
     content = read_bytes(path)
     try:
+        import tomllib
+
         tables = tomllib.loads(content.decode())
         _check_characters(tables)
         return tables
