@@ -22,7 +22,7 @@ from ..replay.kernels.dispatch import stacked_trials
 from ..replay.kernels.paths import PathStage, failing_course
 from ..replay.orders import OrderBatch, Orders
 from ..replay.trials import Trials, in_flight, joined, rounds_of, stacked
-from ..theory.exact import success_probability
+from ..theory.exact import success_probabilities
 from ..theory.grouping import Difficulty
 from ..theory.hindsight import Pair
 from .assigned_pairs import AssignedPairs
@@ -180,16 +180,25 @@ class Visits:
     def _exact(
         self, start: int, stop: int, wanted: Iterable[ExactPair]
     ) -> dict[ExactPair, list[float]]:
-        problems = self.orders.problems[start:stop]
-        return {each: [_solved_in_all_orders(p, each) for p in problems] for each in wanted}
+        pairs = list(wanted)
+        shares = [_solved_in_all_orders(p, pairs) for p in self.orders.problems[start:stop]]
+        return {pair: [each[at] for each in shares] for at, pair in enumerate(pairs)}
 
 
-def _solved_in_all_orders(problem: LoggedProblem, wanted: ExactPair) -> float:
-    """The share of all orders in which the pair solves a problem."""
-    m = min(wanted.pair.m, len(problem)) if wanted.capped else wanted.pair.m
-    if not problem.solvable or m > len(problem):
-        return 0.0
-    return success_probability(problem.scores, problem.passed, m, min(wanted.pair.k, m))
+def _solved_in_all_orders(problem: LoggedProblem, wanted: Sequence[ExactPair]) -> list[float]:
+    """The share of all orders in which each pair solves a problem."""
+    shares = [0.0] * len(wanted)
+    if not problem.solvable:
+        return shares
+    pairs = {}
+    for at, each in enumerate(wanted):
+        m = min(each.pair.m, len(problem)) if each.capped else each.pair.m
+        if m <= len(problem):
+            pairs[at] = (m, min(each.pair.k, m))
+    found = success_probabilities(problem.scores, problem.passed, list(pairs.values()))
+    for at, share in zip(pairs, found, strict=True):
+        shares[at] = share
+    return shares
 
 
 def _by_length(
