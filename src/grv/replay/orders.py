@@ -105,9 +105,7 @@ class ManyOrders:
     @classmethod
     def of(cls, batches: Sequence[OrderBatch]) -> ManyOrders:
         """All orders of these batches."""
-        apart = [
-            int(batch.problem.alike_levels.max()) + 1 == batch.candidates for batch in batches
-        ]
+        apart = [int(batch.problem.alike_levels.max()) + 1 == batch.candidates for batch in batches]
         return cls(
             np.concatenate([batch.levels for batch in batches]),
             np.concatenate([batch.passed for batch in batches]),

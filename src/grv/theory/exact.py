@@ -56,9 +56,7 @@ def success_probabilities(
         return [0.0] * len(pairs)
     places = _places(score_of, passes)
     most = int(places.failing.max())
-    failures = [
-        math.fsum(_failure(places, m, k, c) for c in range(min(k, most))) for m, k in pairs
-    ]
+    failures = [math.fsum(_failure(places, m, k, c) for c in range(min(k, most))) for m, k in pairs]
     return [min(max(1.0 - failure, 0.0), 1.0) for failure in failures]
 
 
@@ -72,9 +70,7 @@ class _Places(NamedTuple):
     after: _Counts  # positions after this one
 
 
-def _checked(
-    scores: ArrayLike, passed: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _checked(scores: ArrayLike, passed: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     score_of = np.asarray(scores, dtype=np.float64)
     passes = np.asarray(passed, dtype=np.bool_)
     if score_of.ndim != 1 or score_of.shape != passes.shape:

@@ -85,10 +85,9 @@ def _path(policy: SlotPath, orders: ManyOrders, costs: Costs, width: int | None)
 
 def _varied(policy: Varied, orders: ManyOrders, costs: Costs, width: int | None) -> Finished:
     """If no two candidates are alike, the second ranking is the first: the slots of alternate."""
-    if np.isfinite(policy.factor) or not orders.distinct.any():
-        none = np.zeros(orders.size, dtype=np.int32)
-        return Trials(none > 0, none, none, rounds_of(none, none), none), none > 0
-    found, finished = _path(Alternate(), orders, costs, width)
+    applies = not np.isfinite(policy.factor) and orders.distinct.any()
+    slots = slot_stages(Alternate(), costs, orders.candidates) if applies else ()
+    found, finished = in_step(orders, slots)
     return found, finished & orders.distinct
 
 
@@ -102,4 +101,3 @@ TOGETHER: dict[type[Any], Callable[[Any, ManyOrders, Costs, int | None], Finishe
     Varied: _varied,
     VerifyAll: lambda policy, orders, costs, width: _all(verify_all_without_keys(orders)),
 }
-
