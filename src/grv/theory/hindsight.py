@@ -97,7 +97,7 @@ def cheapest_pair(least: NDArray[np.int32], costs: Costs) -> Pair | None:
 def cheapest_pairs(
     least: NDArray[np.int32], costs: Costs
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """`cheapest_pair` of many orders, `[orders, n]`: their m and their k, both 0 if there is none."""
+    """`cheapest_pair` of many orders, `[orders, n]`: their m and k, both 0 if there is none."""
     m = np.arange(1, least.shape[1] + 1)
     enough = least <= m
     prices = np.where(enough, m * costs.candidate + least * costs.failure, np.inf)

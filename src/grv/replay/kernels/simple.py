@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ...core.limits import Limits
 from ...core.values import Costs
 from ...policies import Fixed, Threshold, VerifyAll
-from ..orders import OrderBatch, ManyOrders
+from ..orders import ManyOrders, OrderBatch
 from ..trials import Trials, in_flight, rounds_of
 from .blocks import Blocks, Solved, counted
 from .paths import NARROW, PathStage, staged, staged_ahead

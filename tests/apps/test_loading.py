@@ -1,4 +1,4 @@
-"""What a command loads before it works: each module here takes as long as the work on a small log."""
+"""What a command loads before it works: each library here takes as long as a small log does."""
 
 from __future__ import annotations
 
