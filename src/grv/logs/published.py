@@ -74,13 +74,13 @@ def _rewards(path: str) -> dict[Any, tuple[int, dict[int, dict[str, Any]]]]:
     for line, id, entries in _lists(path, "rewards"):
         if id in scores:
             raise LogError(f"problem {id!r} occurs twice", path=path, line=line)
-        places = [entry.get("idx") for entry in entries]
+        places: list[Any] = [entry.get("idx") for entry in entries]
         wrong = [place for place in places if type(place) is not int]
         if wrong:
             raise LogError(
                 f"'idx' must be a whole number, not {shown(wrong[0])}", path=path, line=line
             )
-        by_place = dict(zip(places, entries, strict=True))
+        by_place: dict[int, dict[str, Any]] = dict(zip(places, entries, strict=True))
         if len(by_place) < len(places):
             twice = next(place for place in places if places.count(place) > 1)
             raise LogError(f"idx {twice} of {id!r} occurs twice", path=path, line=line)

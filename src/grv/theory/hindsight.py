@@ -37,7 +37,8 @@ def least_checks(
     with `REFUTED_CODE` need no verification.
     """
     if keys is None:
-        return least_checks_of_all(levels[None, :], passed[None, :])[0]
+        found: NDArray[np.int32] = least_checks_of_all(levels[None, :], passed[None, :])[0]
+        return found
     n = len(levels)
     least = np.full(n, n + 1, dtype=np.int32)
     records = np.flatnonzero(passed)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +133,7 @@ def _prices(
     """
     solved, trials, first, last = reach[:, :, None]
     m = np.arange(low + 1, low + k.shape[1] + 1)
-    checks = k if paid is None else (paid + (trials - solved) * k) / trials
+    checks: Any = k if paid is None else (paid + (trials - solved) * k) / trials
     prices: Numbers = checks * float(costs.verify)
     prices += m * costs.candidate
     prices[(m < first) | (m > last)] = np.inf
