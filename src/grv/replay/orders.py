@@ -120,7 +120,7 @@ class ManyOrders:
     @property
     def candidates(self) -> int:
         """The number of candidates of each problem."""
-        return self.levels.shape[1]
+        return int(self.levels.shape[1])
 
 
 def of_one_size(batches: Sequence[OrderBatch]) -> list[list[int]]:

@@ -58,7 +58,8 @@ def _passes_among_best(
         equal = levels[many] == last[many]
         room = k - np.count_nonzero(levels[many] < last[many], axis=1)
         chosen[many] &= ~equal | (np.cumsum(equal, axis=1) <= room[:, None])
-    return np.count_nonzero(chosen & passed, axis=1).astype(np.int32)
+    passes: NDArray[np.int32] = np.count_nonzero(chosen & passed, axis=1).astype(np.int32)
+    return passes
 
 
 def verify_all(policy: VerifyAll, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
