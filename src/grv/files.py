@@ -16,7 +16,6 @@ import os
 import re
 import stat
 import tempfile
-import tomllib
 import types
 import zlib
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -110,6 +109,9 @@ def _finite(text: str) -> float:
 _FINITE: dict[str, Any] = {"parse_float": _finite, "parse_constant": _finite}
 
 
+_NESTED = frozenset((dict, list))  # the only ones in JSON
+
+
 def _check_depth(found: Any, text: str | bytes, deepest: int) -> None:
     """Refuse nesting that recursive code could not handle."""
     if isinstance(text, str):
@@ -123,8 +125,8 @@ def _check_depth(found: Any, text: str | bytes, deepest: int) -> None:
         level = [
             value
             for each in level
-            for value in (each.values() if isinstance(each, dict) else each)
-            if type(value) in (dict, list)  # the only ones in JSON
+            for value in (each.values() if type(each) is dict else each)
+            if type(value) in _NESTED
         ]
         if not level:
             return
@@ -263,6 +265,8 @@ def read_toml(path: str) -> dict[str, Any]:
     """The tables of a TOML file."""
     content = read_bytes(path)
     try:
+        import tomllib
+
         tables = tomllib.loads(content.decode())
         _check_characters(tables)
         return tables

@@ -17,7 +17,6 @@ import importlib.util
 import os
 import re
 import sys
-import sysconfig
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,9 +32,6 @@ FORM = "FILE.py:NAME"
 _NAMED = re.compile(r"(?<![^\s,('\"=])([^\s,()'\":]+\.py):([^\W\d]\w*)")
 _PREFIX = "_own_code_"
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_INSTALLED = tuple(
-    sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib")
-)
 
 _PROGRAMS = ("command:", "agent:", "harbor:")  # how specifications of programs begin
 
@@ -195,8 +191,17 @@ def last_line(error: BaseException) -> str:
     """The last line of a traceback outside grv and installed packages, as `my.py:12`."""
     frames = traceback.extract_tb(error.__traceback__)
     outside = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)]
-    own = [frame for frame in outside if not frame.filename.startswith(_INSTALLED)] or outside
+    own = [frame for frame in outside if not frame.filename.startswith(_installed())] or outside
     return f"{os.path.basename(own[-1].filename)}:{own[-1].lineno}" if own else ""
+
+
+@functools.cache
+def _installed() -> tuple[str, ...]:
+    """The folders of the standard library and of installed packages."""
+    import sysconfig
+
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple(sysconfig.get_path(name) + os.sep for name in names)
 
 
 def raised(error: BaseException) -> str:

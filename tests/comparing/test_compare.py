@@ -113,7 +113,7 @@ def test_a_pair_that_needs_more_than_was_logged_waits_as_long_as_a_policy() -> N
     short = Orders([World.of("1- 2-").logged("a")], 1)
     visits = Visits(short, {}, [Costs()], Limits(width=4))
     (batch,) = short.batches()
-    found = visits._try_pair(Pair(9, 7), batch, Costs())  # noqa: SLF001
+    found = visits._too_few(Pair(9, 7), batch, Costs())  # noqa: SLF001
     assert (found.generated.tolist(), found.verified.tolist()) == ([9], [7])
     assert found.rounds.tolist() == [[1, 3, 0, 0]]  # 2, 4 and 1
 

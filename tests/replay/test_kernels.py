@@ -27,10 +27,11 @@ from grv.policies import (
     Varied,
     VerifyAll,
 )
-from grv.replay.hindsight import hindsight_trials, least_checks_of
-from grv.replay.kernels.dispatch import KERNELS, WIDE, engine_trials, trials
+from grv.replay.hindsight import hindsight_trials, least_checks_of, many_hindsight
+from grv.replay.kernels.dispatch import KERNELS, WIDE, engine_trials, stacked_trials, trials
+from grv.replay.kernels.together import TOGETHER
 from grv.replay.orders import batches
-from grv.replay.trials import Trials
+from grv.replay.trials import Trials, stacked
 from grv.testing import World
 from grv.testing.strategies import paces, worlds
 from grv.testing.worlds import all_wrong, tied
@@ -125,6 +126,7 @@ def test_with_known_costs_problems_above_the_value_are_skipped() -> None:
 def test_every_kernel_has_an_example() -> None:
     assert KERNELS.keys() == EXAMPLES.keys()
     assert KERNELS.keys() >= WIDE.keys()
+    assert KERNELS.keys() >= TOGETHER.keys()
     assert all(type(policy) is kind for kind in EXAMPLES for policy in EXAMPLES[kind])
 
 
@@ -177,6 +179,60 @@ def test_every_kernel_equals_the_engine_over_many_shells(
     ):
         problem = with_classes(world).logged()
         assert_kernels_equal_the_engine(problem, Costs(1, verify), width, keyed=keyed)
+
+
+@settings(max_examples=examples(60))
+@given(
+    many=st.lists(worlds(candidates=14, broken=False).filter(len), min_size=1, max_size=6),
+    costs=prices,
+    width=widths,
+    keyed=st.booleans(),
+    value=st.sampled_from([math.inf, 12]),
+    cut=st.booleans(),
+)
+def test_problems_that_run_together_equal_the_engine(
+    many: list[World], costs: Costs, width: int | None, keyed: bool, value: float, cut: bool
+) -> None:
+    size = min(map(len, many)) if cut else 14
+    problems = [
+        dataclasses.replace(first_of(world, size).logged(), id=f"p{number}")
+        for number, world in enumerate(many)
+    ]
+    assert_together_equals_the_engine(problems, costs, Limits(width=width, value=value), keyed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1, 16, None])
+@pytest.mark.parametrize("verify", [0.1, 10, 1000])
+def test_long_problems_that_run_together_equal_the_engine(verify: float, width: int | None) -> None:
+    made = [tied(120, levels=10**6, pass_rate=rate, seed=7) for rate in (0.01, 0.03, 0.3)]
+    made += [tied(120, levels=9, pass_rate=0.02, seed=8), all_wrong(120), all_wrong(20)]
+    problems = [
+        dataclasses.replace(world.logged(), id=f"p{number}") for number, world in enumerate(made)
+    ]
+    assert problems[0].alike_levels.max() == 119, "no two candidates are alike"
+    assert_together_equals_the_engine(problems, Costs(1, verify), Limits(width=width), keyed=False)
+
+
+def first_of(world: World, size: int) -> World:
+    """The world with its first candidates only."""
+    fields = {field.name: getattr(world, field.name) for field in dataclasses.fields(world)}
+    cut = {name: each[:size] for name, each in fields.items() if isinstance(each, tuple)}
+    return dataclasses.replace(world, **cut)
+
+
+def assert_together_equals_the_engine(
+    problems: list[LoggedProblem], costs: Costs, limits: Limits, keyed: bool
+) -> None:
+    made = list(batches(problems, ORDERS, keyed=keyed))
+    for policy in POLICIES:
+        found = stacked_trials(policy, made, costs, limits)
+        engine = [engine_trials(policy, batch, costs, limits) for batch in made]
+        assert_equal(found, stacked(engine), costs)
+    least = [least_checks_of(batch) for batch in made]
+    both = zip(made, least, strict=True)
+    alone = stacked([hindsight_trials(*each, costs, limits) for each in both])
+    assert_equal(many_hindsight(made, least, costs, limits), alone, costs)
 
 
 def with_classes(world: World) -> World:

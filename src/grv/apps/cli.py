@@ -21,7 +21,7 @@ from ..options import did_you_mean
 from ..own_code import blamed, raised
 from ..text import visible
 from .options.all_commands import COMMANDS, GROUPS, TRACED
-from .options.command import Sections
+from .options.command import AsGiven, Sections
 
 _VERSION = f"grv {__version__}"
 _HELP = (
@@ -44,7 +44,7 @@ _EPILOG = (
 )
 
 
-class _Groups(typer.core.TyperGroup):
+class _Groups(AsGiven, typer.core.TyperGroup):
     """Lists the commands in groups."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -27,9 +27,7 @@ from ..replay.trials import Trials, joined
 from ..theory.grouping import Difficulty, Runs
 from ..theory.hindsight import Pair
 from ..theory.uniform import PairTable
-from .arrivals import Arrivals, by_repetition, cost_by_position, positions
 from .assigned_pairs import AssignedPairs
-from .batches import batch_rows
 from .bounds import bounded, check_bounded
 from .comparison import Comparison, LogSummary, Row
 from .rows import (
@@ -167,7 +165,11 @@ def compare(
         comparer = _Comparer(on, problems, rows, prices, settings, cascade, progress or _silent)
         return comparer.comparison()
 
+    if not log.is_bounded and settings.total_budget is None:
+        return made(log)
     if not log.is_bounded:
+        from .batches import batch_rows
+
         limits = dataclasses.replace(settings.limits, cascade=cascade)
         batches = batch_rows(log, rows, prices, settings, limits)
         return dataclasses.replace(made(log), batches=batches)
@@ -324,12 +326,16 @@ class _Comparer:
     @cached_property
     def _arrived(self) -> NDArray[np.intp]:
         """`[problems, orders]`: when each problem arrives, for rows that learn."""
+        from .arrivals import positions
+
         return positions(self.orders.places, self.settings.orders, self.settings.seed)
 
     def _learn(self) -> None:
         """Try the rows that learn as they go; one repetition after the other is independent."""
         if not self.learning:
             return
+        from .arrivals import Arrivals, by_repetition
+
         asked = self.settings
         replay = Arrivals(self.orders, self.log.score, seed=asked.seed, limits=self.limits)
         wanted = [(at, n) for at in range(len(self.prices)) for n in self.learning]
@@ -421,6 +427,8 @@ class _Comparer:
             for number, (name, kind) in self.rows.items():
                 row = self._row(name, costs, stacked[number], reference)
                 if self.learning:
+                    from .arrivals import cost_by_position
+
                     by_position = cost_by_position(stacked[number].costs(costs), self._arrived)
                     row = dataclasses.replace(row, cost_by_position=by_position)
                 rows.append(self._detailed(row, kind, pairs[index].get(number), stacked[number]))

@@ -17,12 +17,12 @@ from ..core.limits import Limits
 from ..core.values import Costs, Measured
 from ..logs.log import LoggedProblem
 from ..policies import Adaptive, Fixed
-from ..replay.hindsight import hindsight_trials, least_checks_of, paid_checks_of
-from ..replay.kernels.dispatch import many_trials, trials
+from ..replay.hindsight import least_checks_of, many_hindsight, paid_checks_of
+from ..replay.kernels.dispatch import stacked_trials
 from ..replay.kernels.paths import PathStage, failing_course
 from ..replay.orders import OrderBatch, Orders
-from ..replay.trials import Trials, in_flight, rounds_of, stacked
-from ..theory.exact import success_probability
+from ..replay.trials import Trials, in_flight, joined, rounds_of, stacked
+from ..theory.exact import success_probabilities
 from ..theory.grouping import Difficulty
 from ..theory.hindsight import Pair
 from .assigned_pairs import AssignedPairs
@@ -118,18 +118,15 @@ class Visits:
                     limits = self._whole if whole else self.limits
                     name = (type(policy), repr(policy), limits.width)  # the repr has all parameters
                     if name not in tried:
-                        tried[name] = stacked(many_trials(policy, batches, costs, limits))
+                        tried[name] = stacked_trials(policy, batches, costs, limits)
                     found.trials[at, number] = tried[name]
                 case HindsightRow():
-                    both = zip(batches, least, strict=True)
-                    best = (hindsight_trials(*each, costs, self.limits) for each in both)
-                    found.trials[at, number] = stacked(
-                        [each.worth(self.limits.value, costs) for each in best]
-                    )
+                    best = many_hindsight(batches, least, costs, self.limits)
+                    found.trials[at, number] = best.worth(self.limits.value, costs)
         if self.matched:
             adaptive = tried.get((Adaptive, repr(Adaptive()), self.limits.width))
             found.reference.append(
-                adaptive or stacked(many_trials(Adaptive(), batches, costs, self.limits))
+                adaptive or stacked_trials(Adaptive(), batches, costs, self.limits)
             )
 
     def pairs(
@@ -144,15 +141,30 @@ class Visits:
         visited = Visited(exact=self._exact(start, stop, exact))
         for index, costs in enumerate(self.prices):
             for number, assigned in pairs[index].items():
-                visited.trials[index, number] = stacked(
-                    [self._try_pair(assigned.by_problem[b.problem.id], b, costs) for b in batches]
-                )
+                visited.trials[index, number] = self._try_pairs(assigned, batches, costs)
         return visited
 
-    def _try_pair(self, pair: Pair, batch: OrderBatch, costs: Costs) -> Trials:
+    def _try_pairs(
+        self, assigned: AssignedPairs, batches: Sequence[OrderBatch], costs: Costs
+    ) -> Trials:
+        """The trials of each problem with its pair, `[problems, orders]`."""
+        limits = Limits(width=self.limits.width, pace=self.limits.pace)
+        places: dict[tuple[Pair, bool], list[int]] = {}
+        for place, batch in enumerate(batches):
+            pair = assigned.by_problem[batch.problem.id]
+            places.setdefault((pair, pair.m <= batch.candidates), []).append(place)
+        found = []
+        for (pair, is_logged), own in places.items():
+            same = [batches[place] for place in own]
+            if is_logged:
+                found.append(stacked_trials(Fixed(*pair), same, costs, limits))
+            else:
+                found.append(stacked([self._too_few(pair, batch, costs) for batch in same]))
+        return joined(found, [place for own in places.values() for place in own])
+
+    def _too_few(self, pair: Pair, batch: OrderBatch, costs: Costs) -> Trials:
+        """The trials of a pair with more candidates than the log has: paid for and not solved."""
         limits = Limits(width=self.limits.width, pace=self.limits.pace).of(batch.problem.id)
-        if pair.m <= len(batch.problem):
-            return trials(Fixed(*pair), batch, costs, limits)
         drawn, checks = (np.full(batch.size, count, dtype=np.int32) for count in pair)
         if not limits.looks_ahead:
             rounds = rounds_of(1, in_flight(checks, limits.width))
@@ -168,16 +180,25 @@ class Visits:
     def _exact(
         self, start: int, stop: int, wanted: Iterable[ExactPair]
     ) -> dict[ExactPair, list[float]]:
-        problems = self.orders.problems[start:stop]
-        return {each: [_solved_in_all_orders(p, each) for p in problems] for each in wanted}
+        pairs = list(wanted)
+        shares = [_solved_in_all_orders(p, pairs) for p in self.orders.problems[start:stop]]
+        return {pair: [each[at] for each in shares] for at, pair in enumerate(pairs)}
 
 
-def _solved_in_all_orders(problem: LoggedProblem, wanted: ExactPair) -> float:
-    """The share of all orders in which the pair solves a problem."""
-    m = min(wanted.pair.m, len(problem)) if wanted.capped else wanted.pair.m
-    if not problem.solvable or m > len(problem):
-        return 0.0
-    return success_probability(problem.scores, problem.passed, m, min(wanted.pair.k, m))
+def _solved_in_all_orders(problem: LoggedProblem, wanted: Sequence[ExactPair]) -> list[float]:
+    """The share of all orders in which each pair solves a problem."""
+    shares = [0.0] * len(wanted)
+    if not problem.solvable:
+        return shares
+    pairs = {}
+    for at, each in enumerate(wanted):
+        m = min(each.pair.m, len(problem)) if each.capped else each.pair.m
+        if m <= len(problem):
+            pairs[at] = (m, min(each.pair.k, m))
+    found = success_probabilities(problem.scores, problem.passed, list(pairs.values()))
+    for at, share in zip(pairs, found, strict=True):
+        shares[at] = share
+    return shares
 
 
 def _by_length(

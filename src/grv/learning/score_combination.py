@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,10 @@ from ..logs.readers import read_log
 from ..logs.reading_options import Reading
 from ..policies.learned.prior import ScorePart
 from ..theory.scales import on_scale
-from .alike import most_alike
-from .fit import scale_of
-from .history import PastProblem
 from .prior_file import load_prior
+
+if TYPE_CHECKING:
+    from .history import PastProblem
 
 _RIDGE = 1.0  # the penalty on the weights; the levels have a tenth of it
 _MOST_LABELS = 60  # the maximum weight of one problem, in labels
@@ -42,6 +43,8 @@ def combine(
         scores: the names of the scores.
         pasts: for each score, the same problems with the same candidates.
     """
+    from .fit import scale_of  # reading a log needs no fit
+
     scales = [scale_of(np.concatenate([p.scores for p in past])) for past in pasts]
     normals = [
         np.stack(
@@ -75,6 +78,8 @@ def with_alike(
     The arguments are those of `combine` and the problems that it returns. The name is empty if
     equal values of the combination itself agree most.
     """
+    from .alike import most_alike
+
     columns = {"": [p.scores for p in problems]}
     columns |= {name: [p.scores for p in past] for name, past in zip(scores, pasts, strict=True)}
     name = most_alike(problems, columns)

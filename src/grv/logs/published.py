@@ -32,13 +32,13 @@ def read_published(generations: str, rewards: str) -> ColumnTable:
     """One row per sample: `problem`, `candidate`, `passed`, and the scores of the rewards file."""
     scores = _rewards(rewards)
     rows: dict[str, list[Any]] = {name: [] for name in ("problem", "candidate", "passed")}
-    names = dict.fromkeys(
-        name
-        for _, by_place in scores.values()
-        for entry in by_place.values()
-        for name in entry
-        if name not in _NO_SCORES and name not in rows
-    )
+    names: dict[str, None] = {}
+    known = {*_NO_SCORES, *rows}
+    for _, by_place in scores.values():
+        for entry in by_place.values():
+            if not known.issuperset(entry):
+                names |= dict.fromkeys(name for name in entry if name not in known)
+                known |= entry.keys()
     check_columns(rewards, len(names))
     rows |= {name: [] for name in names}
     lines: list[int] = []
@@ -49,15 +49,15 @@ def read_published(generations: str, rewards: str) -> ColumnTable:
             raise LogError(f"problem {id!r} occurs twice", path=generations, line=line)
         seen[id] = None
         score_line, by_place = scores.get(id, (0, {}))
-        for place, sample in enumerate(samples):
-            rows["problem"].append(id)
-            rows["candidate"].append(place)
-            rows["passed"].append(sample.get("correct"))
-            entry = by_place.get(place, {})
-            for name in names:
-                rows[name].append(entry.get(name))
-            lines.append(line)
-            score_lines.append(score_line)
+        count = len(samples)
+        entries = [by_place.get(place, {}) for place in range(count)]
+        rows["problem"] += [id] * count
+        rows["candidate"] += range(count)
+        rows["passed"] += [sample.get("correct") for sample in samples]
+        for name in names:
+            rows[name] += [entry.get(name) for entry in entries]
+        lines += [line] * count
+        score_lines += [score_line] * count
     if seen and not seen.keys() & scores.keys():
         raise LogError(f"has no problem of {generations}", path=rewards)
     columns = {name: column(values) for name, values in rows.items()}
@@ -74,16 +74,16 @@ def _rewards(path: str) -> dict[Any, tuple[int, dict[int, dict[str, Any]]]]:
     for line, id, entries in _lists(path, "rewards"):
         if id in scores:
             raise LogError(f"problem {id!r} occurs twice", path=path, line=line)
-        by_place: dict[int, dict[str, Any]] = {}
-        for entry in entries:
-            place = entry.get("idx")
-            if isinstance(place, bool) or not isinstance(place, int):
-                raise LogError(
-                    f"'idx' must be a whole number, not {shown(place)}", path=path, line=line
-                )
-            if place in by_place:
-                raise LogError(f"idx {place} of {id!r} occurs twice", path=path, line=line)
-            by_place[place] = entry
+        places: list[Any] = [entry.get("idx") for entry in entries]
+        wrong = [place for place in places if type(place) is not int]
+        if wrong:
+            raise LogError(
+                f"'idx' must be a whole number, not {shown(wrong[0])}", path=path, line=line
+            )
+        by_place: dict[int, dict[str, Any]] = dict(zip(places, entries, strict=True))
+        if len(by_place) < len(places):
+            twice = next(place for place in places if places.count(place) > 1)
+            raise LogError(f"idx {twice} of {id!r} occurs twice", path=path, line=line)
         scores[id] = line, by_place
     return scores
 
@@ -97,7 +97,7 @@ def _lists(path: str, name: str) -> Iterator[tuple[int, Any, list[dict[str, Any]
             raise LogError(
                 f"'id' must be a name or a whole number, not {shown(id)}", path=path, line=line
             )
-        if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+        if not isinstance(entries, list) or any(type(entry) is not dict for entry in entries):
             there = ", ".join(repr(key) for key in record)
             raise LogError(
                 f"{name!r} must be a list of objects; there are {there}", path=path, line=line

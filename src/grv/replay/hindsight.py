@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,20 +10,19 @@ from numpy.typing import NDArray
 from ..core.limits import Limits
 from ..core.values import Bill, Costs, Measured
 from ..policies import Fixed
-from ..theory.hindsight import available, cheapest_pair, least_checks
+from ..theory.hindsight import available, cheapest_pairs, least_checks, least_checks_of_all
 from .engine import replayed
-from .orders import OrderBatch
-from .trials import Trials, in_flight, rounds_of
+from .orders import OrderBatch, of_one_size
+from .trials import Trials, in_flight, joined, rounds_of, stacked
 
 
 def least_checks_of(batch: OrderBatch) -> NDArray[np.int32]:
     """`[orders, candidates]`: the fewest verifications that find a pass; n + 1 if none passes."""
     keys = batch.keys
-    rows = [
-        least_checks(batch.levels[i], batch.passed[i], None if keys is None else keys[i])
-        for i in range(batch.size)
-    ]
-    return np.array(rows)
+    if keys is None:
+        return least_checks_of_all(batch.levels, batch.passed)
+    orders = zip(batch.levels, batch.passed, keys, strict=True)
+    return np.array([least_checks(*order) for order in orders])
 
 
 def paid_checks_of(
@@ -56,12 +55,37 @@ def hindsight_trials(
     """The cheapest sufficient pair of each order; if no pair suffices, nothing is spent."""
     if isinstance(costs, Measured):
         return _measured_hindsight(batch, least, costs, limits)
-    pairs = [cheapest_pair(row, costs) for row in least]
-    solved = np.array([pair is not None for pair in pairs])
-    checks = np.array([pair.k if pair else 0 for pair in pairs], dtype=np.int32)
+    return cheapest_trials(least, costs, limits)
+
+
+def many_hindsight(
+    batches: Sequence[OrderBatch],
+    least: Sequence[NDArray[np.int32]],
+    costs: Costs,
+    limits: Limits,
+) -> Trials:
+    """Those of several batches, `[problems, orders]`."""
+    if isinstance(costs, Measured):
+        both = zip(batches, least, strict=True)
+        return stacked([_measured_hindsight(*each, costs, limits) for each in both])
+    groups = of_one_size(batches)
+    found = [
+        cheapest_trials(np.concatenate([least[place] for place in places]), costs, limits)
+        for places in groups
+    ]
+    problems = [
+        trials.by_problem(len(places)) for trials, places in zip(found, groups, strict=True)
+    ]
+    return joined(problems, [place for places in groups for place in places])
+
+
+def cheapest_trials(least: NDArray[np.int32], costs: Costs, limits: Limits) -> Trials:
+    """The same at a price list, of the orders of any problems with as many candidates."""
+    draws, checks = cheapest_pairs(least, costs)
+    solved = draws > 0
     return Trials(
         solved,
-        np.array([pair.m if pair else 0 for pair in pairs], dtype=np.int32),
+        draws,
         checks,
         rounds_of(solved.astype(np.int32), in_flight(checks, limits.width)),
         solved.astype(np.int32),

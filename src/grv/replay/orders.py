@@ -38,6 +38,11 @@ class OrderBatch:
         """The number of orders."""
         return len(self.orders)
 
+    @property
+    def candidates(self) -> int:
+        """The number of candidates of the problem."""
+        return len(self.problem)
+
     @cached_property
     def levels(self) -> NDArray[np.integer]:
         """0 for the best score, 1 for the next distinct score, ..., in order of arrival."""
@@ -77,6 +82,53 @@ class OrderBatch:
             np.take_along_axis(values, self.ranked, axis=1) for values in (self.passed, self.levels)
         )
         return list(zip(places.tolist(), passed.tolist(), levels.tolist(), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class ManyOrders:
+    """The orders of several problems with as many candidates each, without keys.
+
+    A kernel that reads nothing else of a batch calls NumPy once for all of them. All arrays are
+    `[orders of all problems, candidates]`.
+
+    Attributes:
+        levels: see `OrderBatch`.
+        passed: see `OrderBatch`.
+        distinct: `[orders]`, whether no two candidates of the problem are alike.
+    """
+
+    levels: NDArray[np.integer]
+    passed: NDArray[np.bool_]
+    distinct: NDArray[np.bool_]
+    keys: None = None
+
+    @classmethod
+    def of(cls, batches: Sequence[OrderBatch]) -> ManyOrders:
+        """All orders of these batches."""
+        apart = [int(batch.problem.alike_levels.max()) + 1 == batch.candidates for batch in batches]
+        return cls(
+            np.concatenate([batch.levels for batch in batches]),
+            np.concatenate([batch.passed for batch in batches]),
+            np.repeat(apart, [batch.size for batch in batches]),
+        )
+
+    @property
+    def size(self) -> int:
+        """The number of orders."""
+        return len(self.levels)
+
+    @property
+    def candidates(self) -> int:
+        """The number of candidates of each problem."""
+        return int(self.levels.shape[1])
+
+
+def of_one_size(batches: Sequence[OrderBatch]) -> list[list[int]]:
+    """The places of the batches that have as many candidates and orders, for each such size."""
+    places: dict[tuple[int, int], list[int]] = {}
+    for place, batch in enumerate(batches):
+        places.setdefault((batch.candidates, batch.size), []).append(place)
+    return list(places.values())
 
 
 class Orders:

@@ -54,6 +54,17 @@ class Trials:
         there = {name: array for name, array in arrays.items() if array is not None}
         return Trials(**{name: patched(array, left, 0) for name, array in there.items()})
 
+    def by_problem(self, problems: int) -> Trials:
+        """The trials of the orders of so many problems as arrays `[problems, orders]`."""
+        arrays = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return Trials(
+            **{
+                name: array.reshape(problems, -1, *array.shape[1:])
+                for name, array in arrays.items()
+                if array is not None
+            }
+        )
+
     def seconds(self, latency: Latency) -> NDArray[np.float64]:
         """The duration of each trial in seconds."""
         seconds = np.array([*dataclasses.astuple(latency), latency.excess])

@@ -7,6 +7,7 @@ best k of them are verified. w_t is the number of failing candidates among the t
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -39,13 +40,24 @@ def success_probability(scores: ArrayLike, passed: ArrayLike, m: int, k: int) ->
         m: the number of candidates generated.
         k: the number of candidates verified.
     """
-    score_of, passes = _checked(scores, passed, m, k)
+    return success_probabilities(scores, passed, [(m, k)])[0]
+
+
+def success_probabilities(
+    scores: ArrayLike, passed: ArrayLike, pairs: Sequence[tuple[int, int]]
+) -> list[float]:
+    """`success_probability` of several pairs (m, k); the log is ranked once."""
+    score_of, passes = _checked(scores, passed)
+    for m, k in pairs:
+        if not 1 <= k <= m <= len(score_of):
+            needs = f"1 <= k <= m <= {len(score_of)} candidates"
+            raise UsageError(f"needs {needs}, not m={m}, k={k}")
     if not passes.any():
-        return 0.0
+        return [0.0] * len(pairs)
     places = _places(score_of, passes)
-    own = range(min(k, int(places.failing.max())))
-    failure = math.fsum(_failure(places, m, k, c) for c in own)
-    return min(max(1.0 - failure, 0.0), 1.0)
+    most = int(places.failing.max())
+    failures = [math.fsum(_failure(places, m, k, c) for c in range(min(k, most))) for m, k in pairs]
+    return [min(max(1.0 - failure, 0.0), 1.0) for failure in failures]
 
 
 class _Places(NamedTuple):
@@ -58,17 +70,13 @@ class _Places(NamedTuple):
     after: _Counts  # positions after this one
 
 
-def _checked(
-    scores: ArrayLike, passed: ArrayLike, m: int, k: int
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _checked(scores: ArrayLike, passed: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     score_of = np.asarray(scores, dtype=np.float64)
     passes = np.asarray(passed, dtype=np.bool_)
     if score_of.ndim != 1 or score_of.shape != passes.shape:
         raise UsageError(f"scores of shape {score_of.shape}, verdicts of shape {passes.shape}")
     if np.isnan(score_of).any():
         raise UsageError("a score is NaN; use -inf or leave the candidate out")
-    if not 1 <= k <= m <= len(score_of):
-        raise UsageError(f"needs 1 <= k <= m <= {len(score_of)} candidates, not m={m}, k={k}")
     return score_of, passes
 
 

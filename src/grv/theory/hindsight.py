@@ -36,6 +36,9 @@ def least_checks(
     verification refutes all candidates with the same key; their labels must be equal. Candidates
     with `REFUTED_CODE` need no verification.
     """
+    if keys is None:
+        found: NDArray[np.int32] = least_checks_of_all(levels[None, :], passed[None, :])[0]
+        return found
     n = len(levels)
     least = np.full(n, n + 1, dtype=np.int32)
     records = np.flatnonzero(passed)
@@ -44,12 +47,34 @@ def least_checks(
     records = records[_is_record(levels[records])]
     for start, end in zip(records, [*records[1:], n], strict=True):
         level = levels[start]
-        if keys is None:
-            before = np.count_nonzero(levels[:start] <= level)
-            least[start:end] = 1 + before + np.cumsum(levels[start:end] < level)
-        else:
-            ahead = np.concatenate([levels[:start] <= level, levels[start:end] < level])
-            least[start:end] = 1 + np.cumsum(_first_of_class(ahead, keys[:end]))[start:]
+        ahead = np.concatenate([levels[:start] <= level, levels[start:end] < level])
+        least[start:end] = 1 + np.cumsum(_first_of_class(ahead, keys[:end]))[start:]
+    return least
+
+
+def least_checks_of_all(levels: Levels, passed: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """`least_checks` of many orders without keys: all arrays are `[orders, n]`.
+
+    A pass that is better than all earlier ones is a record. From there to the next record it is the
+    first to be found: after the better candidates, and after the older ones that are as good.
+    """
+    n = levels.shape[1]
+    place = np.arange(n)
+    least = np.full(levels.shape, n + 1, dtype=np.int32)
+    worst = np.iinfo(levels.dtype).max
+    best = np.minimum.accumulate(np.where(passed, levels, worst), axis=1)
+    record = passed.copy()
+    record[:, 1:] &= best[:, 1:] < best[:, :-1]
+    number = np.cumsum(record, axis=1, dtype=np.int32)
+    rows = np.arange(len(levels))
+    for count in range(1, int(number.max(initial=0)) + 1):
+        rows = rows[number[rows, -1] >= count]
+        start = (record[rows] & (number[rows] == count)).argmax(axis=1)[:, None]
+        level = levels[rows[:, None], start]
+        own = levels[rows]
+        ahead = (own < level) | ((own == level) & (place < start))
+        needed = 1 + np.cumsum(ahead, axis=1, dtype=np.int32)
+        least[rows] = np.where(place >= start, needed, least[rows])
     return least
 
 
@@ -66,12 +91,22 @@ def cheapest_pair(least: NDArray[np.int32], costs: Costs) -> Pair | None:
 
     One verification of a pair passes, the others fail. So the failure's price decides.
     """
-    enough = np.flatnonzero(least <= np.arange(1, len(least) + 1))
-    if not len(enough):
-        return None
-    prices = (enough + 1) * costs.candidate + least[enough] * costs.failure
-    at = int(enough[np.argmin(prices)])
-    return Pair(at + 1, int(least[at]))
+    (m,), (k,) = cheapest_pairs(least[None, :], costs)
+    return Pair(int(m), int(k)) if m else None
+
+
+def cheapest_pairs(
+    least: NDArray[np.int32], costs: Costs
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """`cheapest_pair` of many orders, `[orders, n]`: their m and k, both 0 if there is none."""
+    m = np.arange(1, least.shape[1] + 1)
+    enough = least <= m
+    prices = np.where(enough, m * costs.candidate + least * costs.failure, np.inf)
+    best = prices.argmin(axis=1)
+    rows = np.arange(len(least))
+    there = enough[rows, best]
+    k = np.where(there, least[rows, best], 0)
+    return np.where(there, best + 1, 0).astype(np.int32), k.astype(np.int32)
 
 
 def _is_record(values: NDArray[np.integer]) -> NDArray[np.bool_]:

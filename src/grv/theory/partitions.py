@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,11 +100,13 @@ class RunTable:
         for start in range(0, len(total), block):
             rows = slice(left + start, left + min(start + block, len(total)))
             ks = np.maximum(np.maximum.accumulate(self.least[rows, low:], axis=0), k)
-            sums = np.cumsum(self.paid[rows, low:], axis=0, dtype=np.int64) + paid
             k = ks[-1]
-            paid = sums[-1]
+            sums = None
+            if not whole:
+                sums = np.cumsum(self.paid[rows, low:], axis=0, dtype=np.int64) + paid
+                paid = sums[-1]
             part = reach[:, start : start + len(ks)]
-            prices = _prices(part, low, ks, sums, costs, whole=whole)
+            prices = _prices(part, low, ks, sums, costs)
             total[start : start + len(ks)] = prices.min(axis=1) * (start + 1 + np.arange(len(ks)))
         return reach[0], total
 
@@ -111,13 +114,13 @@ class RunTable:
         """The cheapest pair of one run."""
         part = self.reach(start)[:, stop - start - 1 : stop - start]
         k = np.maximum(self.least[start:stop].max(axis=0), 1)[None, :]
-        paid = self.paid[start:stop].sum(axis=0, dtype=np.int64)[None, :]
-        best = int(_prices(part, 0, k, paid, costs, whole=whole).argmin())
+        paid = None if whole else self.paid[start:stop].sum(axis=0, dtype=np.int64)[None, :]
+        best = int(_prices(part, 0, k, paid, costs).argmin())
         return best + 1, int(k[0, best])
 
 
 def _prices(
-    reach: Counts, low: int, k: NDArray[np.int32], paid: Counts, costs: Costs, *, whole: bool
+    reach: Counts, low: int, k: NDArray[np.int32], paid: Counts | None, costs: Costs
 ) -> Numbers:
     """`[runs, m - 1 - low]`: the mean cost of each run with each m; infinite if m is not allowed.
 
@@ -125,14 +128,14 @@ def _prices(
         reach: see `RunTable.reach`.
         low: the columns start at m = low + 1.
         k: the verifications that solve all solvable trials of the run.
-        paid: the verifications of these trials.
+        paid: the verifications of these trials; None if each pays for all k.
         costs: the price list.
-        whole: see `Runs.best_groups`.
     """
     solved, trials, first, last = reach[:, :, None]
     m = np.arange(low + 1, low + k.shape[1] + 1)
-    checks = k.astype(np.float64) if whole else (paid + (trials - solved) * k) / trials
-    prices: Numbers = m * costs.candidate + checks * costs.verify
+    checks: Any = k if paid is None else (paid + (trials - solved) * k) / trials
+    prices: Numbers = checks * float(costs.verify)
+    prices += m * costs.candidate
     prices[(m < first) | (m > last)] = np.inf
     return prices
 

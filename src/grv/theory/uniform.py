@@ -73,12 +73,14 @@ class PairTable:
         self.trials = 0
         self._least = _Counts(size)
         self._paid = _Counts(size)
+        self._last: tuple[int, PairRows] | None = None  # made last: up to which candidates
 
     def add(self, least: NDArray[np.integer], paid: NDArray[np.integer]) -> None:
         """Add trials of problems of one size: two arrays `[trials, candidates]`."""
         self._least.add(least)
         self._paid.add(paid)
         self.trials += len(least)
+        self._last = None
 
     def blocks(self) -> Iterator[PairRows]:
         """All pairs, a few rows at a time."""
@@ -88,6 +90,11 @@ class PairTable:
 
     def rows(self, start: int, stop: int) -> PairRows:
         """The pairs that generate `start` + 1 to `stop` candidates."""
+        if self._last is None or (self._last[1].start, self._last[0]) != (start, stop):
+            self._last = (stop, self._rows(start, stop))
+        return self._last[1]
+
+    def _rows(self, start: int, stop: int) -> PairRows:
         trials = max(self.trials, 1)
         solved = np.cumsum(self._least.rows(start, stop), axis=1)[:, 1:] / trials
         # [m - 1, j]: the trials with over j checks

@@ -62,7 +62,29 @@ _OTHERS = "Options"
 _FIRST = ("Arguments", _ESSENTIAL, _OTHERS)  # sections; the others follow in any order
 
 
-class Sections(typer.core.TyperCommand):
+class AsGiven:
+    """A command whose parameters take the words as they are: `Option.value` reads and checks them.
+
+    Otherwise typer would load pydantic, to turn texts into texts.
+    """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, with that of the help."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in parameters:
+            if not parameter.required:
+                parameter.process_value = functools.partial(_as_given, parameter)
+        return parameters
+
+
+def _as_given(parameter: Any, context: Any, value: Any) -> Any:
+    """The value of a parameter, which may act on it, as that of the help does."""
+    if parameter.callback is not None:
+        value = parameter.callback(context, parameter, value)
+    return value
+
+
+class Sections(AsGiven, typer.core.TyperCommand):
     """A command whose help lists the options in sections."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -72,7 +94,7 @@ class Sections(typer.core.TyperCommand):
                 formatter.write_dl(rows)
 
 
-class Group(typer.core.TyperGroup):
+class Group(AsGiven, typer.core.TyperGroup):
     """Commands of a command; what each is for is not cut."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

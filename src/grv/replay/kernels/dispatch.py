@@ -29,9 +29,8 @@ from ...policies import (
     VerifyAll,
 )
 from ..engine import replayed
-from ..orders import OrderBatch
-from ..trials import Trials, patched
-from .learned import learned
+from ..orders import ManyOrders, OrderBatch, of_one_size
+from ..trials import Trials, joined, patched, stacked
 from .paths import path, path_ahead
 from .shells import adaptive, adaptive_ahead
 from .simple import (
@@ -42,6 +41,7 @@ from .simple import (
     verify_all,
     verify_all_ahead,
 )
+from .together import TOGETHER
 from .varied import varied, varied_ahead
 
 
@@ -117,12 +117,62 @@ def many_trials(
 ) -> list[Trials]:
     """The trials of each batch. The kernel of `learned` runs many problems together."""
     if type(policy) is Learned and kernels_apply(costs, limits):
+        from .learned import learned
+
         each = zip(batches, learned(policy, batches, costs.planning, limits), strict=True)
         return [
             _completed(policy, batch, costs, found, ~unlike, limits)
             for batch, (found, unlike) in each
         ]
     return [trials(policy, batch, costs, limits) for batch in batches]
+
+
+def stacked_trials(
+    policy: Policy,
+    batches: Sequence[OrderBatch],
+    costs: Costs,
+    limits: Limits = Limits(),  # noqa: B008 (a frozen value)
+) -> Trials:
+    """The trials of batches with equally many orders, `[problems, orders]`.
+
+    Problems of one size run together if there is a kernel for it.
+    """
+    kernel = TOGETHER.get(type(policy))
+    keyed = any(batch.keys is not None for batch in batches)
+    alone = keyed or limits.looks_ahead or math.isfinite(limits.value)
+    if kernel is None or alone or not kernels_apply(costs, limits):
+        return stacked(many_trials(policy, batches, costs, limits))
+    groups = of_one_size(batches)
+    found = []
+    for places in groups:
+        same = [batches[place] for place in places]
+        together, finished = kernel(policy, ManyOrders.of(same), costs.planning, limits.width)
+        _finish(together, finished, policy, same, costs, limits)
+        found.append(together.by_problem(len(same)))
+    return joined(found, [place for places in groups for place in places])
+
+
+def _finish(
+    found: Trials,
+    finished: NDArray[np.bool_],
+    policy: Policy,
+    batches: Sequence[OrderBatch],
+    costs: Costs,
+    limits: Limits,
+) -> None:
+    """Fill in the trials that a kernel of many problems has not finished."""
+    start = 0
+    for batch in batches:
+        rest = start + np.flatnonzero(~finished[start : start + batch.size])
+        if len(rest):
+            orders = OrderBatch(batch.problem, batch.orders[rest - start], batch.keyed)
+            other = trials(policy, orders, costs, limits)
+            for name in _COUNTS:
+                getattr(found, name)[rest] = getattr(other, name)
+        start += batch.size
+
+
+_COUNTS = ("solved", "generated", "verified", "rounds", "passed")
 
 
 def engine_trials(policy: Policy, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials:

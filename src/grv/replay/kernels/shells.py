@@ -10,59 +10,80 @@ from ...core.limits import Limits
 from ...core.values import Costs
 from ...policies import Adaptive
 from ...theory.shells import shells
-from ..orders import OrderBatch
+from ..orders import ManyOrders, OrderBatch
 from ..trials import Trials, in_flight, rounds_of
 from .paths import NARROW, PathStage, staged, staged_ahead
 
 
 def adaptive(policy: Adaptive, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
-    """Shell by shell, over all orders that are not solved; columns are ranks, best first."""
-    width = limits.width
+    """Shell by shell, over all orders that are not solved."""
     if batch.keys is not None:
-        return staged(batch, _shell_stages(policy, costs, len(batch.problem)), width)
-    arrival = batch.ranked
-    n = len(batch.problem)
-    passes = np.take_along_axis(batch.passed, arrival, axis=1)
-    waiting = np.ones(arrival.shape, dtype=np.bool_)
+        stages = _shell_stages(policy, costs, len(batch.problem))
+        return staged(batch, stages, limits.width)
+    return adaptive_without_keys(policy, batch, costs, limits.width)
+
+
+def adaptive_without_keys(
+    policy: Adaptive, batch: OrderBatch | ManyOrders, costs: Costs, width: int | None
+) -> Trials:
+    """The same where every candidate is verified by itself.
+
+    Orders that are not solved have verified equally many, so `drawn` and `verified` are numbers.
+    Columns are candidates in order of arrival.
+    """
+    n = batch.candidates
+    levels = batch.levels.copy()  # of candidates that wait for their verification
+    gone = np.iinfo(levels.dtype).max
+    passes = batch.passed
     left = np.arange(batch.size)
-    solved = np.zeros(batch.size, dtype=np.bool_)
-    generated = np.zeros(batch.size, dtype=np.int32)
-    verified = np.zeros(batch.size, dtype=np.int32)
-    passed = np.zeros(batch.size, dtype=np.int32)
-    rounds = np.zeros((batch.size, 4), dtype=np.int32)
-    drawn = 0
+    found = Trials(
+        np.zeros(batch.size, dtype=np.bool_),
+        np.zeros(batch.size, dtype=np.int32),
+        np.zeros(batch.size, dtype=np.int32),
+        np.zeros((batch.size, 4), dtype=np.int32),
+        np.zeros(batch.size, dtype=np.int32),
+    )
+    assert found.passed is not None
+    drawn = verified = 0
     exhausted = False
     for shell in shells(costs):
         asked = 0 if exhausted else 1
-        exhausted |= drawn + shell.draws(policy.draws) > n
-        drawn = min(n, drawn + shell.draws(policy.draws))
-        place = np.cumsum(waiting & (arrival < drawn), axis=1, dtype=np.int32)
-        chosen = waiting & (arrival < drawn) & (place <= shell.checks(policy.checks))
-        hits = chosen & passes
-        found = hits.any(axis=1)
-        checks = chosen.sum(axis=1, dtype=np.int32)
-        if width is not None:
-            at = place[np.arange(len(left)), hits.argmax(axis=1)]
-            checks = np.where(found, np.minimum(checks, -(-at // width) * width), checks)
-        generated[left] = drawn
-        verified[left] += checks
-        passed[left] = (hits & (place <= checks[:, None])).sum(axis=1, dtype=np.int32)
-        solved[left] = found
-        rounds[left] += rounds_of(asked, in_flight(checks, width))
-        going = ~found
-        waiting &= ~chosen
-        if drawn == n:
-            empty = going & ~waiting.any(axis=1)
+        draws = shell.draws(policy.draws)
+        exhausted |= drawn + draws > n
+        drawn = min(n, drawn + draws)
+        checks = min(shell.checks(policy.checks), drawn - verified)
+        own = levels[:, :drawn]
+        if checks == drawn - verified and width is None:
+            hits = passes[:, :drawn] & (own < gone)
+        else:
+            best = np.argsort(own, axis=1, kind="stable")[:, :checks]
+            hits = np.take_along_axis(passes, best, axis=1)
+            np.put_along_axis(levels, best, gone, axis=1)
+        solved = hits.any(axis=1)
+        paid = np.full(len(left), checks, dtype=np.int32)
+        if width is not None and checks:
+            stops = np.minimum(checks, -(-(hits.argmax(axis=1) + 1) // width) * width)
+            paid = np.where(solved, stops, paid).astype(np.int32)
+            hits &= np.arange(checks) < paid[:, None]
+        found.generated[left] = drawn
+        found.verified[left] = verified + paid
+        found.passed[left] = np.count_nonzero(hits, axis=1)
+        found.solved[left] = solved
+        found.rounds[left] += rounds_of(asked, in_flight(paid, width))
+        if checks == drawn - verified:
+            levels[:, :drawn] = gone
+        verified += checks
+        going = ~solved
+        if verified == n:
             # A request for more candidates is needed to learn that there are none.
-            rounds[left[empty], 0] += not exhausted
-            going &= ~empty
-        if not going.any():
+            found.rounds[left[going], 0] += not exhausted
             break
         left = left[going]
-        arrival = arrival[going]
+        if not len(left):
+            break
+        levels = levels[going]
         passes = passes[going]
-        waiting = waiting[going]
-    return Trials(solved, generated, verified, rounds, passed)
+    return found
 
 
 def adaptive_ahead(policy: Adaptive, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials:

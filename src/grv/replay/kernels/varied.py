@@ -213,9 +213,12 @@ def _orders(batch: OrderBatch) -> Iterator[ScoredOrder]:
     if problem.alike is not None:
         arrived = np.take_along_axis(batch.orders, batch.ranked, axis=1)
         by_rank = problem.alike_levels[arrived].tolist()
-    values = (-np.unique(-(problem.scores if problem.alike is None else problem.alike))).tolist()
+    alike = problem.scores if problem.alike is None else problem.alike
+    values = np.empty(problem.alike_levels.max() + 1)
+    values[problem.alike_levels] = alike
+    by_level = values.tolist()
     for order, levels in zip(batch.by_place, by_rank, strict=True):
-        yield ScoredOrder(*order, levels, values)
+        yield ScoredOrder(*order, levels, by_level)
 
 
 def varied(policy: Varied, batch: OrderBatch, costs: Costs, limits: Limits) -> Trials | None:
