@@ -6,19 +6,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from grv.core.errors import LedgerError, LedgerFormatError
-from grv.ledger.entries import Intended, Started
+from grv.ledger.entries import Intended, Made, Started
 from grv.ledger.ledger import Append, Caps, Ledger, OverBudget
 from grv.ledger.opening import open_ledger
-from grv.ledger.postgres import PostgresLedger
+from grv.ledger.postgres import PostgresLedger, _Postgres
+from grv.ledger.rows import Cursor
 from grv.ledger.tables import SoFar
 from grv.ledger.view import SearchView
 from grv.testing.contracts_ledger import LIFE, LedgerContract
@@ -61,7 +63,7 @@ def test_a_ledger_is_checked_and_listed_like_one_in_a_file(ledger: PostgresLedge
     ("edit", "said"),
     [
         ("UPDATE grv.entries SET body = replace(body, 'fine', 'poor')", "changed since"),
-        ("DELETE FROM grv.entries WHERE number = 11", "11 entries, but 12 were written"),
+        ("DELETE FROM grv.entries WHERE number = 11", "9 rows of entries, but 10 were written"),
         ("UPDATE grv.accounts SET paid = 5", "5.0 possibly paid"),
         ("UPDATE grv.texts SET text = 'x'", "does not match its hash"),
         ("UPDATE grv.searches SET outcome = 'failed'", "does not match the index"),
@@ -179,6 +181,8 @@ def dying(self, statement, values=(), /):
         os._exit(9)
     result = execute(self, statement, values)
     if left == 0 and statement == "COMMIT":
+        with self._connection.pipeline():
+            pass  # the server has committed
         os._exit(9)
     return result
 
@@ -276,9 +280,77 @@ def test_a_key_is_needed_where_one_was_set(address: str) -> None:
 
 def test_a_database_of_another_format_is_refused(ledger: PostgresLedger, address: str) -> None:
     with psycopg.connect(address) as db:
-        db.execute("UPDATE grv.ledger SET format = 3")
-    with pytest.raises(LedgerFormatError, match="format 3; this grv reads 2"):
+        db.execute("UPDATE grv.ledger SET format = 4")
+    with pytest.raises(LedgerFormatError, match="format 4; this grv reads 3"):
         PostgresLedger(address)
+
+
+def test_a_database_of_the_format_before_is_read_as_it_is_and_continued(address: str) -> None:
+    with closing(PostgresLedger(address)) as ledger:
+        for entry in LIFE:  # as that format has them: one in each row
+            ledger.append("s", [entry])
+    with psycopg.connect(address) as db:
+        db.execute("UPDATE grv.ledger SET format = 2")
+    with closing(PostgresLedger(address, read_only=True)) as ledger:
+        assert list(ledger.read("s")) == list(LIFE)
+        assert ledger.select("SELECT format FROM ledger") == [(2,)]
+    with closing(PostgresLedger(address)) as ledger:
+        ledger.append("s", LIFE[2:4])
+        assert list(ledger.read("s")) == [*LIFE, *LIFE[2:4]]
+        assert ledger.select("SELECT format FROM ledger") == [(3,)]
+        assert ledger.check() == []
+
+
+def test_a_transaction_has_as_many_statements_for_many_searches_as_for_one(
+    ledger: PostgresLedger, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other processes write in between: what is known of a search is not read again."""
+    statements: list[str] = []
+    execute = _Postgres.execute
+
+    def counted(self: _Postgres, statement: str, values: Sequence[Any] = (), /) -> Cursor:
+        statements.append(statement)
+        return execute(self, statement, values)
+
+    searches = [f"s{number}" for number in range(100)]
+    ledger.append_all([Append(search, [Started("p", {})]) for search in searches])
+    counts = []
+    with closing(PostgresLedger(address)) as other:
+        for some in (searches[:1], searches):
+            other.append("other", [Started("p", {}), Intended("verify", (0,), 1.0)])
+            groups = [Append(id, [Intended("generate", (0,), 1.0), Made(0, id)]) for id in some]
+            with monkeypatch.context() as patch:
+                patch.setattr(_Postgres, "execute", counted)
+                assert set(ledger.append_all(groups)) == {None}
+            counts.append(len(statements))
+            statements.clear()
+    assert counts[0] == counts[1] <= 12
+    assert ledger.possibly_paid() == 103
+    assert ledger.check() == []
+
+
+def test_many_writers_of_one_search_lose_nothing(address: str) -> None:
+    """What each of them knows of the end of the search is soon wrong."""
+    caps = Caps(search=40)
+
+    def write(number: int) -> int:
+        refused = 0
+        with closing(PostgresLedger(address)) as ledger:
+            for _ in range(15):
+                try:
+                    ledger.append("s", [Intended("verify", (number,), 1.0)], caps)
+                except OverBudget:
+                    refused += 1
+        return refused
+
+    with closing(PostgresLedger(address)) as ledger:
+        ledger.append("s", [Started("p", {})])
+        with ThreadPoolExecutor(4) as threads:
+            refused = sum(threads.map(write, range(4)))
+        assert refused == 20
+        assert len(ledger.read("s")) == 41
+        assert ledger.paid_by("s") == ledger.possibly_paid() == 40
+        assert ledger.check() == []
 
 
 def test_what_is_only_read_is_not_created_or_changed(address: str) -> None:

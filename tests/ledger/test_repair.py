@@ -35,7 +35,7 @@ def filled(path: Path, key: bytes = b"") -> None:
 def test_a_damaged_search_is_set_aside_and_the_others_are_saved(path: Path, tmp_path: Path) -> None:
     filled(path)
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE entries SET body = '{}' WHERE search = 'b' AND number = 5")
+        db.execute("UPDATE entries SET body = '[]' WHERE search = 'b' AND number = 6")
     with closing(SqliteLedger(path)) as old, closing(SqliteLedger(tmp_path / "new")) as new:
         assert list(old.read("a")) == list(LIFE)
         with pytest.raises(LedgerError, match="search b, entry 5: changed"):
@@ -52,7 +52,7 @@ def test_a_damaged_search_is_set_aside_and_the_others_are_saved(path: Path, tmp_
 def test_the_command_repairs_and_says_what_was_damaged(path: Path) -> None:
     filled(path)
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE entries SET at = 1.5 WHERE search = 'b' AND number = 5")
+        db.execute("UPDATE entries SET at = 1.5 WHERE search = 'b' AND number = 6")
     ran = here("runs", "repair", path, "--out", f"{path}.new")
     assert (ran.code, ran.err) == (1, "")
     assert "search b, entry 5: changed since it was written" in ran.out

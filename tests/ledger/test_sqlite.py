@@ -17,11 +17,13 @@ import pytest
 
 from grv.core.errors import LedgerError, LedgerFormatError
 from grv.ledger import migrations
-from grv.ledger.entries import Charged, Ended, Failed, Intended, Made, Settled, Started
+from grv.ledger.entries import Charged, Ended, Failed, Intended, Made, Scored, Settled, Started
 from grv.ledger.ledger import Append, Caps, OverBudget
 from grv.ledger.seals import Seals
 from grv.ledger.sqlite import SqliteLedger
+from grv.ledger.tables import SoFar
 from grv.testing.contracts_ledger import LIFE
+from support.ledgers import reseal
 
 ASSETS = Path(__file__).parents[1] / "assets"
 FORK = multiprocessing.get_context("spawn")
@@ -171,6 +173,90 @@ def test_what_a_ledger_remembers_of_its_index_is_forgotten_if_a_transaction_fail
     assert ledger.check() == []
 
 
+def rows(path: Path) -> list[tuple[int, str]]:
+    with closing(sqlite3.connect(path)) as db:
+        return db.execute("SELECT number, kind FROM entries ORDER BY position").fetchall()
+
+
+def test_results_that_arrive_together_are_one_row(path: Path, ledger: SqliteLedger) -> None:
+    made = [Made(id, f"text {id}") for id in range(8)]
+    scored = [Scored(id, id / 10) for id in range(8)]
+    ledger.append("s", [Started("p", {}), Intended("generate", tuple(range(8)), 8.0)])
+    ledger.append("s", made)
+    ledger.append("s", [*scored, Settled("score", tuple(range(8)), 0.5)])
+    kinds = ["started", "intended", "made", "scored", "settled"]
+    assert rows(path) == list(zip([0, 1, 9, 17, 18], kinds, strict=True))
+    assert list(ledger.read("s"))[2:18] == [*made, *scored]
+    assert ledger.standings(["s"])[0].entries == 19
+    assert ledger.so_far() == {"s": SoFar(8, 0, 0)}
+    assert [entry for _, _, entry in ledger.since(2)][:8] == made
+    assert ledger.check() == []
+
+
+def test_results_that_are_too_long_together_are_several_rows(
+    path: Path, ledger: SqliteLedger
+) -> None:
+    long = (-0.123456789,) * 30_000
+    made = [Made(id, "text", long) for id in range(8)]
+    ledger.append("s", [Started("p", {}), *made])
+    numbers = [number for number, _ in rows(path)]
+    assert numbers[-1] == 8
+    assert 2 < len(numbers) < 9
+    assert list(ledger.read("s"))[1:] == made
+    assert ledger.check() == []
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('[{"candidate":0,"score":0.5,"reason":""}]', "search s has gaps"),
+        ("[]", "search s has gaps"),
+        ('{"candidate":0,"score":0.5,"reason":""}', "search s has gaps"),
+        ('[{"candidate":0,"score":0.5,"reason":""},7]', "search s, entry 0: not an entry"),
+        ('[[{"candidate":0,"score":0.5,"reason":""}],[]]', "search s, entry 0: not an entry"),
+    ],
+)
+def test_a_row_with_another_number_of_entries_is_refused(
+    path: Path, ledger: SqliteLedger, body: str, said: str
+) -> None:
+    ledger.append("s", [Scored(0, 0.5), Scored(1, 0.5)])
+    ledger.append("s", [Failed("no server")])
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE entries SET body = ? WHERE kind = 'scored'", (body,))
+        reseal(db)
+    with pytest.raises(LedgerError, match=said):
+        ledger.read("s")
+    assert ledger.check() != []
+
+
+def test_only_results_may_be_several_in_a_row(path: Path, ledger: SqliteLedger) -> None:
+    ledger.append("s", [Failed("no server")])
+    with closing(sqlite3.connect(path)) as db, db:
+        body = '[{"message":"a"},{"message":"b"}]'
+        db.execute("UPDATE entries SET number = 1, body = ?", (body,))
+        reseal(db)
+    with pytest.raises(LedgerError, match="not an entry of kind 'failed'"):
+        ledger.read("s")
+
+
+def test_a_ledger_of_the_format_before_is_read_as_it_is_and_continued(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    with closing(SqliteLedger(path)) as ledger:
+        for entry in LIFE:  # as that format has them: one in each row
+            ledger.append("s", [entry])
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("PRAGMA user_version = 2")
+    with closing(SqliteLedger(path, read_only=True)) as ledger:
+        assert list(ledger.read("s")) == list(LIFE)
+    with closing(SqliteLedger(path)) as ledger:
+        ledger.append("s", LIFE[2:4])
+        assert list(ledger.read("s")) == [*LIFE, *LIFE[2:4]]
+        assert ledger.check() == []
+    assert [number for number, _ in rows(path)] == [*range(12), 13]
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (3,)
+
+
 def test_texts_are_kept_once(path: Path, ledger: SqliteLedger) -> None:
     text = "said by everybody " * 1000
     ledger.append("s", [Started("p", {}), *(Made(i, text) for i in range(50))])
@@ -267,20 +353,20 @@ def test_a_newer_format_is_refused(path: Path, ledger: SqliteLedger) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
     for read_only in (False, True):
-        with pytest.raises(LedgerFormatError, match=r"newer grv .format 99; this grv reads 2"):
+        with pytest.raises(LedgerFormatError, match=r"newer grv .format 99; this grv reads 3"):
             SqliteLedger(path, read_only=read_only)
 
 
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(
     path: Path, ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def m003_half_done(db: sqlite3.Connection, seals: Seals) -> None:
+    def m004_half_done(db: sqlite3.Connection, seals: Seals) -> None:
         db.execute("CREATE TABLE later (x)")
         db.execute("CREATE TABLE entries (x)")
 
     ledger.append("s", LIFE)
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, m003_half_done])
+        patch.setattr(migrations, "MIGRATIONS", [*migrations.MIGRATIONS, m004_half_done])
         with pytest.raises(LedgerError, match="table entries already exists"):
             SqliteLedger(path)
     with closing(SqliteLedger(path)) as again:
@@ -305,12 +391,12 @@ def test_the_index_follows_the_entries(ledger: SqliteLedger) -> None:
         ("UPDATE texts SET text = 'better'", "a text does not match its hash"),
         ("DELETE FROM texts", "is missing"),
         ("DELETE FROM entries WHERE number = 3", "search s has gaps"),
-        ("DELETE FROM entries WHERE number = 11", "11 entries, but 12 were written"),
-        ("DELETE FROM entries", "0 entries, but 12 were written"),
-        ("UPDATE entries SET at = at + 1 WHERE number = 2", "entry 2: changed"),
+        ("DELETE FROM entries WHERE number = 11", "9 rows of entries, but 10 were written"),
+        ("DELETE FROM entries", "0 rows of entries, but 10 were written"),
+        ("UPDATE entries SET at = at + 1 WHERE number = 3", "entry 2: changed"),
         ("UPDATE entries SET search = 't'", "search t, entry 0: changed"),
         ("UPDATE searches SET started = 1.0", "search s does not match the index"),
-        ("UPDATE ledger SET count = 3", "12 entries, but 3 were written"),
+        ("UPDATE ledger SET count = 3", "10 rows of entries, but 3 were written"),
         ("UPDATE accounts SET paid = 5", "account ''"),
         (
             "UPDATE entries SET body = replace(body, 'passed', 'failed') WHERE number = 9",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,24 +11,33 @@ from ..core.errors import LedgerError
 from ..files import is_number, shown
 from .entries import Entry, Started
 from .ledger import Append, OverBudget, check_unit, unit_of
-from .rows import INDEXED, Database, Row, Stored, index, insert, rows_of
+from .rows import (
+    INDEXED,
+    Cursor,
+    Database,
+    Dialect,
+    Row,
+    Unsealed,
+    index,
+    sealed,
+    unsealed,
+)
 from .seals import Seals
 
 _ROUNDED = 1e-6
 _FIRST = (-1, "")  # what the first entry of a search follows
 _MOST_KNOWN = 10_000  # searches that are remembered
 _LARGEST = 2**62  # numbers above it leave no room for more
-_COLUMNS = "(search, number, kind, at, body, seal)"
-_INDEXED = "SELECT id, account, searches.paid FROM searches WHERE id IN ({})"
+_ENTRY = ("search", "number", "kind", "at", "body", "seal")
+_TEXT = ("hash", "text")
+_INDEXED = "SELECT id, account, searches.paid FROM searches WHERE "
 _LAST = (
     "SELECT search, number, seal FROM entries JOIN (SELECT search AS ended, MAX(number) AS last"
-    " FROM entries WHERE search IN ({}) GROUP BY search) ends ON search = ended AND number = last"
+    " FROM entries WHERE {} GROUP BY search) ends ON search = ended AND number = last"
 )
 _AT_ONCE = 128  # searches that are read with one statement
-_ACCOUNT = (
-    "INSERT INTO accounts VALUES (?, ?, ?)"
-    " ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, paid = excluded.paid"
-)
+_ACCOUNT = ("name", "unit", "paid")
+_REPLACED = "ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, paid = excluded.paid"
 
 
 @dataclass
@@ -65,21 +75,52 @@ class KnownIndex:
     is_complete: bool = False
     head: tuple[int, str] | None = None
 
+    def set_accounts(self, rows: Iterable[Sequence[object]]) -> None:
+        """Know all accounts: name, unit and what was possibly paid of each."""
+        self.accounts = {str(name): _Account(str(unit), amount(paid)) for name, unit, paid in rows}
+        self.is_complete = True
+
+
+class Prepared:
+    """A group with its rows, which are made before the transaction: others wait for its end.
+
+    Args:
+        group: the entries, and what may be paid.
+        times: those of the entries; by default, what is written together has one time.
+    """
+
+    def __init__(self, group: Append, times: Sequence[float] | None = None) -> None:
+        self.group = group
+        self.texts: dict[str, str] = {}
+        self.rows: list[Unsealed] = []
+        self.error: LedgerError | None = None
+        moments = times or [time.time()] * len(group.entries)
+        try:
+            self.rows = unsealed(group.entries, moments, self.texts)
+        except LedgerError as error:
+            self.error = error
+        self.indexed = [
+            (group.search, moment, entry)
+            for moment, entry in zip(moments, group.entries, strict=True)
+            if isinstance(entry, INDEXED)
+        ]
+
 
 class Batch:
     """The groups of one transaction. Ends, sums and the head are read and written once.
 
-    `read` reads what is there of their searches, before `add`. `finish` writes what was added. If
-    it succeeds, `known` is right after the transaction.
+    `ask` asks for what is there of their searches, `read` reads it, before `add`. `finish` writes
+    what was added. If it succeeds, `known` is right after the transaction.
     """
 
-    def __init__(self, db: Database, seals: Seals, stored: Stored, known: KnownIndex) -> None:
+    def __init__(self, db: Database, seals: Seals, dialect: Dialect, known: KnownIndex) -> None:
         self.known = known
         self._db = db
         self._seals = seals
-        self._stored = stored
+        self._dialect = dialect
+        self._asked: list[tuple[Cursor, Cursor]] = []  # index and ends of searches
         self._rows: list[Row] = []
-        self._indexed: list[tuple[Row, Entry]] = []  # the rows that the index has
+        self._indexed: list[tuple[str, float, Entry]] = []  # with search and time
         self._texts: dict[str, str] = {}
         self._indexes: dict[str, tuple[str, float]] = {}  # account and amount, as read
         self._ends: dict[str, tuple[int, str]] = {}  # number and seal of the last entry, as read
@@ -95,23 +136,32 @@ class Batch:
         search, number, *_, seal = self._rows[-1]
         return search, number, seal
 
-    def read(self, searches: Iterable[str]) -> None:
-        """Read the ends and sums of these searches, as far as they are not known."""
+    def ask(self, searches: Iterable[str]) -> None:
+        """Ask for the ends and sums of these searches, as far as they are not known."""
         unread = [id for id in dict.fromkeys(searches) if id not in self.known.searches]
         for start in range(0, len(unread), _AT_ONCE):
             some = unread[start : start + _AT_ONCE]
-            places = ", ".join("?" * len(some))
-            for id, account, paid in self._db.execute(_INDEXED.format(places), some).fetchall():
-                self._indexes[id] = str(account), amount(paid)
-            for id, *end in self._db.execute(_LAST.format(places), some).fetchall():
-                self._ends[id] = link(end)
+            id_is_one, values = self._dialect.among("id", some)
+            indexed = self._db.execute(_INDEXED + id_is_one, values)
+            search_is_one, values = self._dialect.among("search", some)
+            self._asked.append((indexed, self._db.execute(_LAST.format(search_is_one), values)))
 
-    def add(self, group: Append, times: Sequence[float] | None = None) -> Exception | None:
-        """Add a group, unless its unit or a cap forbids it; `times` are those of its entries.
+    def read(self) -> None:
+        """Read what was asked for."""
+        for indexed, ends in self._asked:
+            for id, account, paid in indexed.fetchall():
+                self._indexes[id] = str(account), amount(paid)
+            for id, *end in ends.fetchall():
+                self._ends[id] = link(end)
+        self._asked.clear()
+
+    def add(self, prepared: Prepared) -> Exception | None:
+        """Add a group, unless its unit or a cap forbids it.
 
         Returns:
             None, or why the group was not added.
         """
+        group = prepared.group
         id = group.search
         search = self._search(group)
         charge = group.charge
@@ -120,11 +170,12 @@ class Batch:
             unit = _unit(account, group.entries)
             total = self._total(unit) if math.isfinite(group.caps.total) else 0.0
             group.caps.check(charge, account=account.paid, search=search.paid, total=total)
-            texts: dict[str, str] = {}
-            rows = rows_of(search.end, id, group.entries, texts, self._seals, times)
         except (OverBudget, LedgerError) as error:
             return error
-        self._texts |= texts
+        if prepared.error is not None:
+            return prepared.error
+        rows = sealed(search.end, id, prepared.rows, self._seals)
+        self._texts |= prepared.texts
         if rows:
             search.end = rows[-1][1], rows[-1][5]
         if charge:
@@ -137,28 +188,25 @@ class Batch:
         self.known.searches[id] = search
         self.known.accounts[search.account] = account
         self._rows += rows
-        self._indexed += [
-            (row, entry)
-            for row, entry in zip(rows, group.entries, strict=True)
-            if isinstance(entry, INDEXED)
-        ]
+        self._indexed += prepared.indexed
         return None
 
     def finish(self) -> None:
         """Write the entries, their texts, the index and the head."""
-        texts = [(hash, self._stored(text)) for hash, text in self._texts.items()]
-        insert(self._db, "INSERT INTO texts VALUES {} ON CONFLICT DO NOTHING", texts)
-        insert(self._db, f"INSERT INTO entries {_COLUMNS} VALUES {{}}", self._rows)
-        index(self._db, self._indexed, self._stored)
-        paid = [(each.paid, search) for search, each in self._paying.items()]
-        self._db.executemany("UPDATE searches SET paid = ? WHERE id = ?", paid)
+        db = self._db
+        insert = self._dialect.insert
+        texts = [(hash, self._dialect.stored(text)) for hash, text in self._texts.items()]
+        insert(db, "texts", _TEXT, texts, "ON CONFLICT DO NOTHING")
+        insert(db, "entries", _ENTRY, self._rows)
+        index(db, self._indexed, self._dialect)
+        self._dialect.pay(db, [(search, each.paid) for search, each in self._paying.items()])
         accounts = [(name, each.unit, each.paid) for name, each in self._charged.items()]
-        self._db.executemany(_ACCOUNT, accounts)
+        insert(db, "accounts", _ACCOUNT, accounts, _REPLACED)
         count, head = self.known.head or self._head()
         for row in self._rows:
             head = self._seals.head(head, row[5])
         count += len(self._rows)
-        self._db.execute("UPDATE ledger SET count = ?, head = ?", (count, head))
+        db.execute("UPDATE ledger SET count = ?, head = ?", (count, head))
         self.known.head = count, head
         if len(self.known.searches) > _MOST_KNOWN:
             self.known.searches.clear()

@@ -64,7 +64,7 @@ def _faulty_head(db: Database, seals: Seals) -> list[str]:
     if recorded == [(count, head)]:
         return []
     expected = recorded[0][0] if len(recorded) == 1 else "an unknown number of"
-    return [f"{count} entries, but {expected} were written, or in another order"]
+    return [f"{count} rows of entries, but {expected} were written, or in another order"]
 
 
 def _faulty_searches(db: Database, seals: Seals) -> list[str]:

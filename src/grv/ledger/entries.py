@@ -20,6 +20,9 @@ plan is deterministic, so it takes the same steps up to the point where it stopp
 `Started` means that the search was resumed with another policy, budget or width; its steps may then
 differ, but it uses the same candidates.
 
+What arrives together is one row of the ledger: the drafts of a response, and the scores of drafts
+that are scored together (`TOGETHER`). Its number is that of its last entry.
+
 An `Intended` without results was in flight when the process died. It may have been paid for; its
 results are lost. After `Parked`, the result comes from outside: it is not lost. A person's verdict
 is appended by another process when it arrives. The drafts of a batch are fetched by the process
@@ -29,11 +32,12 @@ batch is sent.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from types import MappingProxyType
+from operator import attrgetter
 from typing import Any, Literal, get_args
 
 from ..conditions import Conditions
@@ -270,6 +274,7 @@ Entry = (
 )
 
 _KINDS: dict[str, type[Any]] = {kind.__name__.lower(): kind for kind in get_args(Entry)}
+TOGETHER = (Made, Scored, ScoredAgain)  # several that follow each other may be one row
 
 # Fields that format 1 did not have, or that mostly say nothing, with their defaults.
 _ADDED: dict[str, Any] = {
@@ -312,34 +317,47 @@ def kind_of(entry: Entry) -> str:
     return type(entry).__name__.lower()
 
 
-def to_text(entry: Entry, hashes: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The entry as one line of JSON; `hashes` stand for the texts of these fields."""
-    match entry:
-        case Found():
-            record = {**_fields(entry), "verdict": entry.verdict.value}
-        case Told(event):
-            record = {**_fields(entry), "event": _event_record(event)}
-        case _:
-            record = {**_fields(entry), **hashes}
-    return _JSON.encode(record)
+def to_text(*entries: Entry, hashes: Sequence[Mapping[str, str]] = ()) -> str:
+    """The entries of one row as one line of JSON.
+
+    `hashes`, one mapping for each entry, stand for the texts of these fields.
+    """
+    records = [_record(entry) for entry in entries]
+    for record, names in zip(records, hashes, strict=False):
+        record |= names
+    return _JSON.encode(records[0] if len(records) == 1 else records)
 
 
 def from_text(kind: str, text: str) -> Entry:
-    """The entry in a line of a ledger."""
+    """The entry in a row that has one."""
+    entries = row_from_text(kind, text)
+    if len(entries) != 1:
+        raise LedgerError(f"not an entry of kind {kind!r}: {shown(text)}")
+    return entries[0]
+
+
+def row_from_text(kind: str, text: str) -> list[Entry]:
+    """The entries in a row of a ledger."""
     try:
-        record = parse_json(text, deepest=2 * DEEPEST)  # what was written can be read
-        if kind == "told":
-            why = record.get("why", "")
-            generator = record.get("generator", "")
-            return Told(_event(record["event"]), str(why), str(generator))
-        if kind == "started":
-            record = _with_wait_price(record)
-        if isinstance(usage := record.get("usage"), Mapping):
-            record = {**record, "usage": Usage.of(usage)}
-        entry: Entry = typed(_KINDS[kind], record)
-        _check_amounts(entry)
+        record = parse_json(text, deepest=2 * DEEPEST + 1)  # what was written can be read
+        if isinstance(record, list) and issubclass(_KINDS[kind], TOGETHER):
+            return [_entry(kind, each) for each in record]
+        return [_entry(kind, record)]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise LedgerError(f"not an entry of kind {kind!r}: {shown(text)}") from error
+
+
+def _entry(kind: str, record: Any) -> Entry:
+    if kind == "told":
+        why = record.get("why", "")
+        generator = record.get("generator", "")
+        return Told(_event(record["event"]), str(why), str(generator))
+    if kind == "started":
+        record = _with_wait_price(record)
+    if isinstance(usage := record.get("usage"), Mapping):
+        record = {**record, "usage": Usage.of(usage)}
+    entry: Entry = typed(_KINDS[kind], record)
+    _check_amounts(entry)
     return entry
 
 
@@ -373,16 +391,29 @@ def _check_amounts(entry: Entry) -> None:
         raise ValueError(f"{amount} cannot be paid")
 
 
-def _fields(entry: Entry) -> dict[str, Any]:
+def _record(entry: Entry) -> dict[str, Any]:
     """The fields of an entry by name; later additions only if they say something.
 
     `asdict` would copy them and take longer than JSON.
     """
-    return {
-        name: value
-        for name in entry.__slots__
-        if (value := getattr(entry, name)) != _ADDED.get(name, _ALWAYS)
-    }
+    record = {}
+    values_of, fields = _fields(type(entry))  # type: ignore[arg-type]  # it is hashable
+    for (name, default), value in zip(fields, values_of(entry), strict=True):
+        if value is not default and value != default:
+            record[name] = value
+    if isinstance(entry, Found):
+        record["verdict"] = entry.verdict.value
+    elif isinstance(entry, Told):
+        record["event"] = _event_record(entry.event)
+    return record
+
+
+@functools.cache
+def _fields(kind: type[Any]) -> tuple[Callable[[Entry], tuple[Any, ...]], list[tuple[str, Any]]]:
+    """What returns the values of a kind's fields; the fields, each with what is left out."""
+    names = kind.__slots__
+    values_of = attrgetter(*names) if len(names) > 1 else lambda entry: (getattr(entry, *names),)
+    return values_of, [(name, _ADDED.get(name, _ALWAYS)) for name in names]
 
 
 def _event_record(event: Event) -> dict[str, Any]:

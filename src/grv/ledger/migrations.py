@@ -26,6 +26,7 @@ from .seals import Seals
 
 Migration = Callable[[sqlite3.Connection, Seals], None]
 MIGRATIONS: list[Migration] = []
+SAME_TABLES = 2  # ledgers from this format on are read as they are
 
 
 def _migration(function: Migration) -> Migration:
@@ -78,6 +79,11 @@ def m002_accounts(connection: sqlite3.Connection, seals: Seals) -> None:
         _index_times(connection, search, rows)
     connection.execute("INSERT INTO ledger VALUES (?, ?, ?)", (count, head, seals.name))
     connection.execute("DROP TABLE entries_1")
+
+
+@_migration
+def m003_rows(connection: sqlite3.Connection, seals: Seals) -> None:
+    """A row may have several entries. The tables stay, and so do rows with one entry."""
 
 
 _Row = tuple[str, int, str, float, str, str]

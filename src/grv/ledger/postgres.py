@@ -14,6 +14,7 @@ every transaction, under a lock, so that this is noticed.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import weakref
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ from ..core.errors import LedgerError, LedgerFormatError, UsageError
 from .address import settings_of
 from .batch import KnownIndex, link
 from .postgres_tables import (
+    COLUMNS,
     CREATE,
     CREATE_SCHEMA,
     LOCK,
@@ -34,14 +36,15 @@ from .postgres_tables import (
     other_right,
     statement_for,
 )
-from .rows import Cursor, Database
+from .rows import Cursor, Database, Dialect
 from .seals import Seals, key_from_environment
 from .tables import TableLedger, first_line
 
 if TYPE_CHECKING:
     import psycopg
 
-FORMAT = 2  # that of SQLite ledgers, see migrations.py
+FORMAT = 3  # that of SQLite ledgers, see migrations.py
+_SAME_TABLES = (2, FORMAT)  # formats whose rows can all be read; only the newest one is written
 _SETUP = 0x677276  # the advisory lock of processes that create the tables
 _FOLLOWING = 0x677277  # the advisory lock of a process that begins to follow a schedule
 _SCHEDULE = 0x677278  # the first part of the locks of those that follow one
@@ -51,6 +54,7 @@ _SCHEDULES = (  # that are followed
     " (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
 _PATIENCE = 60  # seconds for a lock that processes of grv hold for a moment only
+_UNPREPARED = ("BEGIN", "COMMIT")
 _LOCKED = "55P03"  # the error code of a lock that did not come free in time
 
 
@@ -65,6 +69,11 @@ class PostgresLedger(TableLedger):
         named: whether the operator named this address (see address.py).
     """
 
+    _db: _Postgres
+    # What the current transaction has asked for: the head, and accounts that others have changed.
+    _locked: Cursor
+    _accounts: Cursor
+
     def __init__(
         self,
         address: str,
@@ -75,9 +84,9 @@ class PostgresLedger(TableLedger):
     ) -> None:
         super().__init__(shown(address), Seals(key_from_environment() if key is None else key))
         self._claimed: set[str] = set()
-        self._head: tuple[int, str] | None = None  # of the ledger, in the current transaction
         self._owner = ""  # of the tables, if it is a role that has other rights than ours
-        self._failures = _failures()
+        self._failures, self._taken = _errors()
+        self._dialect = _PostgresDialect()
         self._connection = _connect(address, self.path, named=named)
         self._closing = weakref.finalize(self, self._connection.close)
         self._db = _Postgres(self._connection)
@@ -125,12 +134,14 @@ class PostgresLedger(TableLedger):
     def _check_head(self, db: Database, read_only: bool) -> None:
         """Refuse a ledger of another format or key."""
         row = db.execute("SELECT format, key FROM ledger").fetchone() or (None, "")
-        if row[0] != FORMAT:
+        if row[0] not in _SAME_TABLES:
             raise LedgerFormatError(
                 f"{self.path}: a ledger of format {row[0]}; this grv reads {FORMAT}", path=self.path
             )
         self._check_key(row[1])
         if not read_only:
+            if row[0] != FORMAT:
+                db.execute("UPDATE ledger SET format = ?", (FORMAT,))
             self._note_last(db)
 
     @contextmanager
@@ -195,32 +206,40 @@ class PostgresLedger(TableLedger):
 
     @contextmanager
     def _transaction(self, db: Database) -> Iterator[None]:
+        """A pipeline: it waits for the server when results are read, and at its end."""
         try:
-            with self._pipeline(db):
+            with self._db.pipeline():
                 db.execute("BEGIN")
-                locked = db.execute("SELECT count, head FROM grv.ledger FOR UPDATE")
-            heads = locked.fetchall()  # other writers wait there
-            self._head = link(heads[0]) if len(heads) == 1 else None
-            yield
-            db.execute("COMMIT")
+                self._locked = db.execute("SELECT count, head FROM grv.ledger FOR UPDATE")
+                yield
+                db.execute("COMMIT")
         except BaseException:
             with suppress(Exception):  # the connection may be lost
                 db.execute("ROLLBACK")
             raise
 
-    @contextmanager
-    def _pipeline(self, db: Database) -> Iterator[None]:
-        with self._connection.pipeline():
-            yield
-
     def _known_index(self, db: Database) -> KnownIndex:
-        """That of our last transaction, if nobody has written since: then the head is the same.
+        """What our last transaction knew, and a question for accounts that others have changed.
 
-        It is forgotten here: the transaction may fail.
+        Ends and sums of searches stay known when others write: who adds to a search takes its next
+        number, and nobody can take it again. It is forgotten here: the transaction may fail.
         """
-        known = self._known if self._head == self._known.head else KnownIndex(head=self._head)
+        known = self._known
         self._known = KnownIndex()
+        head = "" if known.head is None else known.head[1]
+        self._accounts = db.execute(
+            "SELECT name, unit, paid FROM accounts"
+            " WHERE NOT EXISTS (SELECT 1 FROM ledger WHERE head = ?)",
+            (head,),
+        )
         return known
+
+    def _renew(self, known: KnownIndex) -> None:
+        heads = self._locked.fetchall()  # other writers wait there
+        head = link(heads[0]) if len(heads) == 1 else None
+        if head is None or head != known.head:
+            known.set_accounts(self._accounts.fetchall())
+        known.head = head
 
     @contextmanager
     def _snapshot(self, db: Database) -> Iterator[None]:
@@ -233,9 +252,6 @@ class PostgresLedger(TableLedger):
         finally:
             with suppress(Exception):
                 db.execute("ROLLBACK")
-
-    def _stored(self, text: str) -> str | bytes:
-        return text.encode("utf-8", "surrogatepass")  # a `text` holds neither NUL nor surrogates
 
     def claim(self, search: str) -> bool:
         """Claim the search until `release`; False if another live owner has claimed it."""
@@ -305,15 +321,75 @@ class PostgresLedger(TableLedger):
             return int(db.execute("SELECT count FROM ledger").fetchone()[0])
 
 
+class _PostgresDialect(Dialect):
+    """Values get into a statement as columns, in binary form: so there are few statements."""
+
+    def stored(self, text: str) -> str | bytes:
+        """The text as bytes: a `text` holds neither NUL nor surrogates."""
+        return text.encode("utf-8", "surrogatepass")
+
+    def among(self, column: str, values: Sequence[str]) -> tuple[str, Sequence[object]]:
+        """A condition that a column has one of the values, and its parameters."""
+        return f"{column} = ANY(%b::text[])", [[*values]]
+
+    def insert(
+        self,
+        db: Database,
+        table: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        conflict: str = "",
+    ) -> None:
+        """Insert rows with one statement, in their order."""
+        if rows:
+            values = [[*column] for column in zip(*rows, strict=True)]
+            db.execute(_insertion(table, tuple(columns), conflict), values)
+
+    def pay(self, db: Database, paid: Sequence[tuple[str, float]]) -> None:
+        """Set what searches have possibly paid, by id."""
+        if paid:
+            ids, amounts = zip(*paid, strict=True)
+            db.execute(
+                "UPDATE searches SET paid = changed.amount FROM"
+                " unnest(%b::text[], %b::double precision[]) AS changed (search, amount)"
+                " WHERE id = changed.search",
+                ([*ids], [*amounts]),
+            )
+
+
+@functools.cache
+def _insertion(table: str, columns: tuple[str, ...], conflict: str) -> str:
+    """The statement that inserts rows, given as columns."""
+    described = (each.partition(" default ")[0] for each in COLUMNS[table])
+    types = {name: type for name, _, type in (each.partition(" ") for each in described)}
+    given = ", ".join(f"%b::{types[column]}[]" for column in columns)
+    listed = ", ".join(columns)
+    return f"INSERT INTO {table} ({listed}) SELECT * FROM unnest({given}) {conflict}"
+
+
 class _Postgres:
     """A connection with the interface of SQLite's, for the statements of ledgers."""
 
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
+        self._is_pipeline = False
+
+    @contextmanager
+    def pipeline(self) -> Iterator[None]:
+        """Inside it, a statement is sent at once, and waited for when its rows are fetched."""
+        self._is_pipeline = True
+        try:
+            with self._connection.pipeline():
+                yield
+        finally:
+            self._is_pipeline = False
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> Cursor:
         query: Any = statement_for(statement)
-        return self._connection.execute(query, values or None)
+        # psycopg prepares what it has executed some times. If a pipeline fails then, psycopg does
+        # not notice that the statement was not prepared, unless it was prepared at its first use.
+        prepare = statement not in _UNPREPARED if self._is_pipeline else None
+        return self._connection.execute(query, values or None, prepare=prepare)
 
     def executemany(self, statement: str, rows: Sequence[Sequence[Any]], /) -> object:
         query: Any = statement_for(statement)
@@ -397,7 +473,8 @@ def _number_of(schedule: str) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=4).digest(), "big") >> 1
 
 
-def _failures() -> tuple[type[Exception], ...]:
+def _errors() -> tuple[tuple[type[Exception], ...], tuple[type[Exception], ...]]:
+    """What the database raises; and what it raises if a number of a search is taken."""
     import psycopg
 
-    return (psycopg.Error,)
+    return (psycopg.Error,), (psycopg.errors.UniqueViolation,)

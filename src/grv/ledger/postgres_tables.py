@@ -35,7 +35,7 @@ SESSION: Mapping[str, str] = MappingProxyType(
         "extra_float_digits": "3",  # numbers come back as they were written
         "bytea_output": "hex",
         "client_encoding": "UTF8",  # any other lacks characters, or sends bytes instead of texts
-        "quote_all_identifiers": "off",  # the catalog describes columns as `_COLUMNS` does
+        "quote_all_identifiers": "off",  # the catalog describes columns as `COLUMNS` does
     }
 )
 
@@ -54,7 +54,7 @@ CREATE = (
 )
 
 # What the catalog says of tables that grv has created: their columns, and their unique indexes.
-_COLUMNS: Mapping[str, tuple[str, ...]] = {
+COLUMNS: Mapping[str, tuple[str, ...]] = {
     "entries": (
         "position bigint identity",
         "search text",
@@ -177,7 +177,7 @@ SELECT said FROM (
           AND objid IN (SELECT oid FROM pg_namespace WHERE nspname = 'grv')))
 ) AS rights (place, said) ORDER BY place, said LIMIT 1
 """
-LOCK = "LOCK TABLE " + ", ".join(f"grv.{name}" for name in _COLUMNS) + " IN ACCESS SHARE MODE"
+LOCK = "LOCK TABLE " + ", ".join(f"grv.{name}" for name in COLUMNS) + " IN ACCESS SHARE MODE"
 
 
 def are_there(db: Database) -> bool:
@@ -191,7 +191,7 @@ def are_there(db: Database) -> bool:
 def check_tables(db: Database) -> None:
     """Refuse tables that differ from those that grv creates."""
     facts = {row[0]: row[1:] for row in db.execute(_FACTS).fetchall()}
-    for name, columns in _COLUMNS.items():
+    for name, columns in COLUMNS.items():
         if name not in facts:
             raise _not_ours(name, "is missing")
         plain, *strange, described, unique = facts[name]
@@ -211,7 +211,7 @@ def _not_ours(name: str, what: str) -> LedgerError:
     return LedgerError(f"not a ledger of grv: grv.{name} {what}; nothing was read from it")
 
 
-def foreign_owner(db: Database, *, tables: int = len(_COLUMNS)) -> str:
+def foreign_owner(db: Database, *, tables: int = len(COLUMNS)) -> str:
     """The first owner of the schema or of its tables that can do more than we can; or empty.
 
     All owners are looked at in one moment, in which the schema and its tables must be there: an
@@ -245,12 +245,12 @@ _LIMITED = frozenset(
 
 
 def _read(name: str) -> str:
-    columns = [each.split()[0] for each in _COLUMNS[name]]
+    columns = [each.split()[0] for each in COLUMNS[name]]
     shown = [_limited(each) if each in _LIMITED else each for each in columns]
     return f"(SELECT {', '.join(shown)} FROM grv.{name}) {name}"
 
 
-_TABLE = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE)\s+({'|'.join(_COLUMNS)})\b")
+_TABLE = re.compile(rf"\b(FROM|JOIN|INTO|UPDATE)\s+({'|'.join(COLUMNS)})\b")
 
 
 @functools.lru_cache(4096)

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
+from json.encoder import encode_basestring_ascii
 from typing import Any, Protocol
 
 from ..core.errors import LedgerError
 from ..files import LONGEST_LINE, shown
 from .entries import (
     TEXTS,
+    TOGETHER,
     Ended,
     Entry,
     Failed,
     Started,
     Told,
-    from_text,
     generators_of,
     kind_of,
+    row_from_text,
     to_text,
     with_generator,
 )
@@ -36,6 +35,7 @@ _ENTRIES = "SELECT number, kind, at, body, seal FROM entries WHERE search = ? OR
 TOO_LARGE = f"more than {LONGEST_LINE >> 20} MB"
 _SMALL = LONGEST_LINE // 4  # characters that are never too large: each has at most 4 bytes
 _TEXTS_AT_ONCE = 500
+_LARGE_ROW = 1 << 20  # characters; several entries are not made one row that is larger
 # Rows per statement: few sizes, so that prepared statements are reused.
 _SIZES = (128, 64, 32, 16, 8, 4, 2, 1)
 _TAG = "blake2b-16:"  # the algorithm of text hashes; another algorithm would get another tag
@@ -63,7 +63,40 @@ class Database(Protocol):
         """Execute one statement for each row."""
 
 
-Stored = Callable[[str], str | bytes]  # a text in a form that the database can store
+class Dialect:
+    """How many values get into one statement. This is how SQLite does it."""
+
+    def stored(self, text: str) -> str | bytes:
+        """A text in a form that the database can store."""
+        return storable(text)
+
+    def among(self, column: str, values: Sequence[str]) -> tuple[str, Sequence[object]]:
+        """A condition that a column has one of the values, and its parameters."""
+        return f"{column} IN ({', '.join('?' * len(values))})", values
+
+    def insert(
+        self,
+        db: Database,
+        table: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[object]],
+        conflict: str = "",
+    ) -> None:
+        """Insert rows, many per statement: other threads may run between two statements."""
+        places = f"({', '.join('?' * len(columns))})"
+        start = 0
+        while start < len(rows):
+            count = next(size for size in _SIZES if size <= len(rows) - start)
+            values = [value for row in rows[start : start + count] for value in row]
+            listed = ", ".join([places] * count)
+            statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES {listed} {conflict}"
+            db.execute(statement, values)
+            start += count
+
+    def pay(self, db: Database, paid: Sequence[tuple[str, float]]) -> None:
+        """Set what searches have possibly paid, by id."""
+        rows = [(amount, search) for search, amount in paid]
+        db.executemany("UPDATE searches SET paid = ? WHERE id = ?", rows)
 
 
 @dataclass(frozen=True)
@@ -82,61 +115,110 @@ class SearchSummary:
     paid: float = 0.0
 
 
-def rows_of(
-    end: tuple[int, str],
-    search: str,
-    entries: Sequence[Entry],
-    texts: dict[str, str],
-    seals: Seals,
-    times: Iterable[float] | None = None,
-) -> list[Row]:
-    """The rows of new entries, with numbers and seals that continue those of the search.
+@dataclass(frozen=True, slots=True)
+class Unsealed:
+    """A row that has no place in its search yet, so no number and no seal."""
 
-    Their texts, which have a table of their own, are added to `texts`. What is written together has
-    one time, unless `times` are given.
-    """
-    number, seal = end
+    kind: str
+    count: int
+    at: float
+    body: str
+
+
+def unsealed(
+    entries: Sequence[Entry], times: Sequence[float], texts: dict[str, str]
+) -> list[Unsealed]:
+    """The rows of new entries. Their texts, which have a table of their own, go to `texts`."""
     rows = []
-    moments: Iterable[float] = repeat(time.time()) if times is None else times
-    for entry, moment in zip(entries, moments, strict=False):
-        kind = kind_of(entry)
-        hashes: dict[str, str] = {}
-        for name in TEXTS.get(kind, ()):
-            if text := getattr(entry, name):
-                _check_size(text, kind)
-                hashes[name] = hash_of(text)
-                texts[hashes[name]] = text
-        body = to_text(entry, hashes)
+    start = 0
+    while start < len(entries):
+        count = _together(entries, times, start)
+        kind = kind_of(entries[start])
+        body = _body(kind, entries[start : start + count], texts)
+        while count > 1 and len(body) > _LARGE_ROW:
+            count //= 2
+            body = _body(kind, entries[start : start + count], texts)
         if len(body) > _SMALL:
             _check_size(body, kind)
-        number += 1
-        seal = seals.entry(seal, search, number, moment, kind, body)
-        rows.append((search, number, kind, moment, body, seal))
+        rows.append(Unsealed(kind, count, times[start], body))
+        start += count
     return rows
+
+
+def sealed(end: tuple[int, str], search: str, rows: Sequence[Unsealed], seals: Seals) -> list[Row]:
+    """The rows with numbers and seals that continue those of the search."""
+    number, seal = end
+    complete = []
+    for row in rows:
+        number += row.count
+        seal = seals.entry(seal, search, number, row.at, row.kind, row.body)
+        complete.append((search, number, row.kind, row.at, row.body, seal))
+    return complete
+
+
+def _together(entries: Sequence[Entry], times: Sequence[float], start: int) -> int:
+    """How many entries from `start` on arrived together, and so become one row."""
+    first = type(entries[start])
+    end = start + 1
+    if first in TOGETHER:
+        while end < len(entries) and type(entries[end]) is first and times[end] == times[start]:
+            end += 1
+    return end - start
+
+
+def _body(kind: str, entries: Sequence[Entry], texts: dict[str, str]) -> str:
+    """The body of a row; the texts of its entries are added to `texts`."""
+    if kind not in TEXTS:
+        return to_text(*entries)
+    return to_text(*entries, hashes=[_hashes(TEXTS[kind], kind, each, texts) for each in entries])
+
+
+def _hashes(names: Sequence[str], kind: str, entry: Entry, texts: dict[str, str]) -> dict[str, str]:
+    """The hashes of an entry's texts by field; the texts are added to `texts`."""
+    hashes: dict[str, str] = {}
+    for name in names:
+        if text := getattr(entry, name):
+            if len(text) > _SMALL:
+                _check_size(text, kind)
+            hashes[name] = hash_of(text)
+            texts[hashes[name]] = text
+    return hashes
 
 
 def _check_size(text: str, kind: str) -> None:
     """Refuse to write what could not be read again."""
-    if len(text) <= _SMALL:
-        return
     if len(text) > LONGEST_LINE or len(text.encode("utf-8", "surrogatepass")) > LONGEST_LINE:
         raise LedgerError(f"an entry {kind!r} of {TOO_LARGE} cannot be recorded")
 
 
-def read_rows(db: Database, rows: Sequence[tuple[str, str]]) -> list[Entry | LedgerError]:
+def read_rows(db: Database, rows: Sequence[tuple[str, str]]) -> list[Sequence[Entry] | LedgerError]:
     """The entries of rows, of which kind and body are given, with their texts; or what is wrong."""
-    results: list[Entry | LedgerError] = []
+    results: list[Sequence[Entry] | LedgerError] = []
     hashes: set[str] = set()
     for kind, body in rows:
         try:
-            entry = from_text(kind, body)
+            entries = row_from_text(kind, body)
         except LedgerError as error:
             results.append(error)
             continue
-        results.append(entry)
-        hashes |= {getattr(entry, name) for name in TEXTS.get(kind, ())}
+        results.append(entries)
+        for name in TEXTS.get(kind, ()):
+            hashes.update([getattr(entry, name) for entry in entries])
     texts = _texts(db, sorted(hash for hash in hashes if hash and hash.isascii()))
-    return [each if isinstance(each, LedgerError) else _filled(each, texts) for each in results]
+    return [row if isinstance(row, LedgerError) else _filled_row(row, texts) for row in results]
+
+
+def _filled_row(
+    entries: Sequence[Entry], texts: dict[str, object]
+) -> Sequence[Entry] | LedgerError:
+    """The entries of a row with their texts in place of their hashes."""
+    filled: list[Entry] = []
+    for entry in entries:
+        result = _filled(entry, texts)
+        if isinstance(result, LedgerError):
+            return result
+        filled.append(result)
+    return filled
 
 
 def _filled(entry: Entry, texts: dict[str, object]) -> Entry | LedgerError:
@@ -163,23 +245,26 @@ def read_search(db: Database, search: str, seals: Seals) -> Iterator[tuple[Entry
     Entries are sealed, so those of an older format stay as they are. They are brought to the
     current format here, when they are read.
     """
-    rows: list[tuple[str, float, str]] = []
+    rows: list[CheckedRow] = []
     generators: tuple[str, ...] = ()
     damage: LedgerError | None = None
     try:
         rows.extend(checked_rows(db.execute(_ENTRIES, (search,)).fetchall(), search, seals))
     except LedgerError as error:
         damage = error
-    entries = read_rows(db, [(kind, body) for kind, _, body in rows])
-    for number, (entry, (_, moment, _)) in enumerate(zip(entries, rows, strict=True)):
-        if isinstance(entry, LedgerError):
-            message = f"search {search}, entry {number}: {entry}"
-            raise LedgerError(message, entry=number) from entry
-        if isinstance(entry, Started):
-            generators = generators_of(entry)
-        elif isinstance(entry, Told) and generators:
-            entry = with_generator(entry, generators)
-        yield entry, moment
+    results = read_rows(db, [(row.kind, row.body) for row in rows])
+    for row, entries in zip(rows, results, strict=True):
+        if isinstance(entries, LedgerError):
+            message = f"search {search}, entry {row.first}: {entries}"
+            raise LedgerError(message, entry=row.first) from entries
+        if len(entries) != row.count:
+            raise _gaps(search, row.first)
+        for entry in entries:
+            if isinstance(entry, Started):
+                generators = generators_of(entry)
+            elif isinstance(entry, Told) and generators:
+                entry = with_generator(entry, generators)
+            yield entry, row.at
     if damage is not None:
         raise damage
 
@@ -199,34 +284,20 @@ def _texts(db: Database, hashes: Sequence[str]) -> dict[str, object]:
     return texts
 
 
-def insert(db: Database, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """Insert rows, many per statement: other threads may run between two statements.
-
-    The statement has `{}` in place of its rows.
-    """
-    start = 0
-    while start < len(rows):
-        count = next(size for size in _SIZES if size <= len(rows) - start)
-        some = rows[start : start + count]
-        places = f"({', '.join('?' * len(some[0]))})"
-        values = [value for row in some for value in row]
-        db.execute(statement.format(", ".join([places] * count)), values)
-        start += count
-
-
 INDEXED = (Started, Ended, Failed)  # the entries that the index of searches has
+_STARTED = ("id", "problem", "started", "account")
 
 
-def index(db: Database, new: Iterable[tuple[Row, Entry]], stored: Stored) -> None:
-    """Update the index of searches for new entries."""
-    for (search, _, _, moment, *_), entry in new:
+def index(db: Database, new: Sequence[tuple[str, float, Entry]], dialect: Dialect) -> None:
+    """Update the index of searches for new entries, each with its search and time."""
+    started = [
+        (search, dialect.stored(entry.problem), moment, entry.account)
+        for search, moment, entry in new
+        if isinstance(entry, Started)
+    ]
+    dialect.insert(db, "searches", _STARTED, started, "ON CONFLICT DO NOTHING")
+    for search, moment, entry in new:
         match entry:
-            case Started(problem, account=account):
-                db.execute(
-                    "INSERT INTO searches (id, problem, started, account) VALUES (?, ?, ?, ?)"
-                    " ON CONFLICT DO NOTHING",
-                    (search, stored(problem), moment, account),
-                )
             case Ended(_, _, generated, verified, total):
                 db.execute(
                     "UPDATE searches SET ended = ?, outcome = ?, generated = ?, verified = ?,"
@@ -259,7 +330,7 @@ def summarized(id: str, entries: Iterable[tuple[Entry, float]]) -> SearchSummary
 
 def hash_of(text: str) -> str:
     """The name of a text in the ledger."""
-    content = json.dumps(text).encode()  # this works for lone surrogates too
+    content = encode_basestring_ascii(text).encode()  # this works for lone surrogates too
     return _TAG + hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
@@ -286,20 +357,39 @@ def restored(stored: object) -> str:
     return stored
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedRow:
+    """A row whose seal is right: the number of its first entry, and of how many it should be."""
+
+    first: int
+    count: int
+    kind: str
+    at: float
+    body: str
+
+
 def checked_rows(
     rows: Iterable[Sequence[object]], search: str, seals: Seals
-) -> Iterator[tuple[str, float, str]]:
-    """Kind, time and body of the rows of a search, as long as their numbers and seals are right."""
+) -> Iterator[CheckedRow]:
+    """The rows of a search, as long as their numbers and seals are right."""
     seal = ""
-    for expected, (number, kind, moment, body, sealed) in enumerate(rows):
-        if number != expected:
-            raise LedgerError(f"search {search} has gaps", entry=expected)
+    first = 0
+    for number, kind, moment, body, sealed in rows:
+        if not isinstance(number, int) or number < first:
+            raise _gaps(search, first)
         if body is None:  # PostgreSQL does not send such a value; SQLite refuses it
-            raise LedgerError(f"search {search}, entry {expected}: {TOO_LARGE}", entry=expected)
+            raise LedgerError(f"search {search}, entry {first}: {TOO_LARGE}", entry=first)
         if not (isinstance(kind, str) and isinstance(moment, float) and isinstance(body, str)):
-            raise LedgerError(f"search {search}, entry {expected}: not an entry", entry=expected)
-        seal = seals.entry(seal, search, expected, moment, kind, body)
+            raise LedgerError(f"search {search}, entry {first}: not an entry", entry=first)
+        if number > first and not body.startswith("["):
+            raise _gaps(search, first)
+        seal = seals.entry(seal, search, number, moment, kind, body)
         if seal != sealed:
-            message = f"search {search}, entry {expected}: changed since it was written"
-            raise LedgerError(message, entry=expected)
-        yield kind, moment, body
+            message = f"search {search}, entry {first}: changed since it was written"
+            raise LedgerError(message, entry=first)
+        yield CheckedRow(first, number + 1 - first, kind, moment, body)
+        first = number + 1
+
+
+def _gaps(search: str, entry: int) -> LedgerError:
+    return LedgerError(f"search {search} has gaps", entry=entry)

@@ -17,7 +17,7 @@ from pathlib import Path
 from ..core.errors import LedgerError
 from ..files import LONGEST_LINE, error_line
 from .batch import KnownIndex
-from .migrations import check_format, migrate
+from .migrations import SAME_TABLES, check_format, migrate
 from .owners import Owner, is_alive
 from .place import (
     OpenFiles,
@@ -28,7 +28,7 @@ from .place import (
     names_a_file,
     new_beside,
 )
-from .rows import BROKEN, Database, storable
+from .rows import BROKEN, Database
 from .seals import Seals, key_from_environment
 from .tables import TableLedger
 
@@ -244,9 +244,6 @@ class SqliteLedger(TableLedger):
                 db.execute("ROLLBACK")
             raise
 
-    def _stored(self, text: str) -> str | bytes:
-        return storable(text)
-
     def _known_index(self, db: Database) -> KnownIndex:
         """That of our last transaction, if no other connection has written since.
 
@@ -307,10 +304,8 @@ def _connect(path: str, seals: Seals, *, read_only: bool) -> sqlite3.Connection:
 
 
 def _current(db: sqlite3.Connection, path: str, seals: Seals) -> sqlite3.Connection:
-    """The ledger in the current format: itself, or a migrated copy in memory."""
-    from .migrations import MIGRATIONS
-
-    if check_format(db, path) == len(MIGRATIONS):
+    """The ledger in a format that can be read: itself, or a migrated copy in memory."""
+    if check_format(db, path) >= SAME_TABLES:
         return db
     copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:

@@ -14,17 +14,26 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from ..core.errors import LedgerError
 from ..files import is_number, typed
-from .batch import Batch, KnownIndex, amount
+from .batch import Batch, KnownIndex, Prepared, amount
 from .entries import Charged, Data, Entry, Started, charge_of, from_text
 from .feed import Feed
 from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener, SearchStanding
-from .rows import TOO_LARGE, Database, SearchSummary, read_rows, read_search, restored
+from .rows import (
+    TOO_LARGE,
+    Cursor,
+    Database,
+    Dialect,
+    SearchSummary,
+    read_rows,
+    read_search,
+    restored,
+)
 from .seals import Seals
 from .view import SearchView
 
@@ -33,6 +42,11 @@ _SUMMARY = tuple(each.name for each in fields(SearchSummary))
 _STANDINGS = (
     "SELECT id, searches.paid, outcome, (SELECT MAX(number) FROM entries WHERE search = id)"
     " FROM searches WHERE id IN ({})"
+)
+_COUNTED = (  # drafts: a row may have several, and its number is that of the last one
+    "SELECT search, SUM(count) FROM (SELECT search, kind, number - LAG(number, 1, -1) OVER"
+    " (PARTITION BY search ORDER BY number) AS count FROM entries WHERE search IN ({})) counted"
+    " WHERE kind = 'made' GROUP BY search"
 )
 _Last = tuple[str, int, str]  # search, number and seal of an entry
 Doing = Literal["waiting for review", "running", "waiting for its turn", "stopped"]
@@ -82,7 +96,9 @@ class TableLedger(ABC):
         self._followed: Counter[str] = Counter()  # schedules that runs of this process follow
 
     _db: Database
+    _dialect = Dialect()
     _failures: tuple[type[Exception], ...]  # what the database raises
+    _taken: tuple[type[Exception], ...] = ()  # those that say that a number is taken
 
     @contextmanager
     def _using(self) -> Iterator[Database]:
@@ -102,17 +118,9 @@ class TableLedger(ABC):
     def _transaction(self, db: Database) -> AbstractContextManager[None]:
         """A durable transaction, during which no other process writes."""
 
-    def _pipeline(self, db: Database) -> AbstractContextManager[None]:
-        """Inside it, statements may be sent before the earlier ones have their results."""
-        return nullcontext()
-
     @abstractmethod
     def _snapshot(self, db: Database) -> AbstractContextManager[None]:
         """One consistent state to read, whatever other processes write meanwhile."""
-
-    @abstractmethod
-    def _stored(self, text: str) -> str | bytes:
-        """A text in a form that the database can store."""
 
     @abstractmethod
     def claim(self, search: str) -> bool:
@@ -164,7 +172,8 @@ class TableLedger(ABC):
 
     def append_all(self, groups: Sequence[Append]) -> Sequence[Exception | None]:
         """Append several groups in one transaction; for each, None or why it was not appended."""
-        return self._append(lambda db: groups)
+        prepared = [Prepared(group) for group in groups]
+        return self._append(lambda db: prepared)
 
     def append_after(
         self, search: str, decide: Callable[[Sequence[Entry]], Sequence[Entry]]
@@ -174,31 +183,32 @@ class TableLedger(ABC):
         If `decide` raises, nothing is appended.
         """
 
-        def decided(db: Database) -> Sequence[Append]:
+        def decided(db: Database) -> Sequence[Prepared]:
             recorded = [entry for entry, _ in read_search(db, search, self.seals)]
-            return [Append(search, decide(recorded))]
+            return [Prepared(Append(search, decide(recorded)))]
 
-        (error,) = self._append(decided)
+        with self._lock:
+            self._known.searches.pop(search, None)  # others may have added to it
+            (error,) = self._append(decided)
         if error is not None:
             raise error
 
     def _append(
-        self, groups_of: Callable[[Database], Sequence[Append]]
+        self, groups_of: Callable[[Database], Sequence[Prepared]]
     ) -> Sequence[Exception | None]:
         """Append the groups that `groups_of` returns inside the transaction."""
         with self._using() as db:
-            with self._transaction(db):
-                self._check_last(db)
-                groups = groups_of(db)
-                batch = Batch(db, self.seals, self._stored, self._known_index(db))
-                batch.read(group.search for group in groups)
-                errors = [batch.add(group) for group in groups]
-                with self._pipeline(db):
-                    batch.finish()
+            try:
+                batch, groups, errors = self._write(db, groups_of)
+            except self._taken:  # somebody has added to a search whose end was known
+                batch, groups, errors = self._write(db, groups_of)
             self._known = batch.known
             self._last = batch.last or self._last
-            added = [group for group, error in zip(groups, errors, strict=True) if error is None]
-            charges = [group.charge for group in added]
+            charges = [
+                prepared.group.charge
+                for prepared, error in zip(groups, errors, strict=True)
+                if error is None
+            ]
             self.charged += sum(charges)
             if any(charge > 0 for charge in charges):
                 self._check_place()  # after the commit: now the others see what is reserved
@@ -206,9 +216,28 @@ class TableLedger(ABC):
             self._feed.deliver()
         return errors
 
+    def _write(
+        self, db: Database, groups_of: Callable[[Database], Sequence[Prepared]]
+    ) -> tuple[Batch, Sequence[Prepared], Sequence[Exception | None]]:
+        """One transaction. All its questions are asked before the first answer is read."""
+        with self._transaction(db):
+            last = self._ask_last(db)
+            batch = Batch(db, self.seals, self._dialect, self._known_index(db))
+            groups = groups_of(db)
+            batch.ask(prepared.group.search for prepared in groups)
+            self._check_last(last)
+            self._renew(batch.known)
+            batch.read()
+            errors = [batch.add(group) for group in groups]
+            batch.finish()
+        return batch, groups, errors
+
     def _known_index(self, db: Database) -> KnownIndex:
         """What is known of the index inside this transaction; it is known again after it."""
         return KnownIndex()
+
+    def _renew(self, known: KnownIndex) -> None:  # noqa: B027 - SQLite says what is still right
+        """Read again what others may have changed of what is known."""
 
     def _note_last(self, db: Database) -> None:
         """Remember the newest entry: whatever others write, it must stay."""
@@ -216,13 +245,20 @@ class TableLedger(ABC):
         row = db.execute(query).fetchone()
         self._last = None if row is None else (row[0], row[1], row[2])
 
-    def _check_last(self, db: Database) -> None:
-        """Refuse to write if an entry is gone that was there: the ledger is another one now."""
+    def _ask_last(self, db: Database) -> Cursor | None:
+        """Ask for the entry that must stay; None if there is none."""
         if self._last is None:
+            return None
+        search, number, _ = self._last
+        return db.execute(
+            "SELECT seal FROM entries WHERE search = ? AND number = ?", (search, number)
+        )
+
+    def _check_last(self, found: Cursor | None) -> None:
+        """Refuse to write if an entry is gone that was there: the ledger is another one now."""
+        if found is None or self._last is None:
             return
-        search, number, seal = self._last
-        query = "SELECT seal FROM entries WHERE search = ? AND number = ?"
-        if db.execute(query, (search, number)).fetchone() != (seal,):
+        if found.fetchone() != (self._last[2],):
             raise LedgerError(
                 "replaced by another ledger, or by an older copy, while this process used it; put"
                 " the right one back, then run the same command again"
@@ -303,9 +339,10 @@ class TableLedger(ABC):
             times.append(times[-1])
         with self._using() as db, self._transaction(db):
             self._known = KnownIndex()
-            batch = Batch(db, self.seals, self._stored, KnownIndex())
-            batch.read([search])
-            if (error := batch.add(Append(search, group), times)) is not None:
+            batch = Batch(db, self.seals, self._dialect, KnownIndex())
+            batch.ask([search])
+            batch.read()
+            if (error := batch.add(Prepared(Append(search, group), times))) is not None:
                 raise error
             batch.finish()
 
@@ -336,11 +373,12 @@ class TableLedger(ABC):
         )
         with self._using() as db:
             rows = db.execute(query, (position,)).fetchall()
-            entries = read_rows(db, [(kind, body) for _, _, kind, body in rows])
+            results = read_rows(db, [(kind, body) for _, _, kind, body in rows])
         return [
             (at, str(search), entry)
-            for (at, search, _, _), entry in zip(rows, entries, strict=True)
-            if not isinstance(entry, LedgerError)  # the reader of the search reports it
+            for (at, search, _, _), entries in zip(rows, results, strict=True)
+            if not isinstance(entries, LedgerError)  # the reader of the search reports it
+            for entry in entries
         ]
 
     def searches(self) -> Iterator[SearchSummary]:
@@ -378,7 +416,7 @@ class TableLedger(ABC):
     def open_at_end(self, search: str, most: int) -> Sequence[tuple[str, Data, int]]:
         """The searches that had begun and not ended when another one ended last."""
         query = (
-            "SELECT search, COUNT(*) FROM entries WHERE search != ? AND position <"
+            "SELECT search, MAX(number) + 1 FROM entries WHERE search != ? AND position <"
             " (SELECT MAX(position) FROM entries WHERE search = ? AND kind = 'ended')"
             " GROUP BY search HAVING SUM(CASE WHEN kind = 'ended' THEN 1 ELSE 0 END) = 0"
             " ORDER BY MIN(position) LIMIT ?"
@@ -413,8 +451,7 @@ class TableLedger(ABC):
             places = ", ".join("?" * len(some))
             with self._using() as db:
                 counts = db.execute(
-                    f"SELECT search, COUNT(*) FROM entries WHERE search IN ({places})"
-                    " AND kind = 'made' GROUP BY search",
+                    _COUNTED.format(places),
                     some,
                 ).fetchall()
                 rows = db.execute(

@@ -14,6 +14,7 @@ from ..core.values import Bill
 from ..ledger.entries import Call
 from ..ledger.pending import Tally
 from ..ledger.view import SearchView
+from ..usage import UNUSED
 from .executor import Executor, finding_of
 from .prices import Meter, meters_of
 
@@ -249,6 +250,7 @@ def usage_by_call(record: SearchView, meters: Mapping[str, Meter]) -> dict[Call,
     for call, entries in results.items():
         usages = []
         dollars: list[float | None] = []
+        unused = {name: meter.price(call, UNUSED) for name, meter in meters.items()}
         for id, entry in entries.items():
             used = entry.usage
             usages.append(used)
@@ -256,7 +258,10 @@ def usage_by_call(record: SearchView, meters: Mapping[str, Meter]) -> dict[Call,
                 dollars.append(0.0)
                 continue
             name = record.made[id].generator if id in record.made else ""
-            dollars.append(meters.get(name, _NO_PRICES).price(call, used))
+            if used is UNUSED and name in unused:  # most scores
+                dollars.append(unused[name])
+            else:
+                dollars.append(meters.get(name, _NO_PRICES).price(call, used))
         if usages:
             totals[call] = Usage.total(usages, dollars)
     return totals

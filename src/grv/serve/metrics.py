@@ -7,6 +7,7 @@ import math
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ..backends.protocols import Usage
 from ..core.errors import LedgerError
@@ -53,9 +54,9 @@ class Metrics:
         while rows := self._ledger.results_since(self._position, _AT_ONCE):
             for position, search, kind, body in rows:
                 self._position = int(position)
-                self._bill.add(search, kind, body)
+                results = self._bill.add(search, kind, body)
                 if kind == "made":
-                    self._candidates += 1
+                    self._candidates += results
                 if kind != "found":
                     continue
                 try:
@@ -139,17 +140,26 @@ class _DollarBill:
         self._meters: dict[str, dict[str, Meter]] = {}
         self._known: dict[str, dict[str, Meter]] = {}  # equal settings share their meters
 
-    def add(self, search: str, kind: str, body: str) -> None:
-        """Count an entry; a damaged one is left out: grv runs check reports it."""
+    def add(self, search: str, kind: str, body: str) -> int:
+        """Add a row up; return how many entries it has.
+
+        A damaged one is left out: grv runs check reports it.
+        """
         try:
-            record = parse_json(body)
+            content = parse_json(body)
         except ValueError:
-            return
-        if not isinstance(record, dict):
-            return
-        if kind == "started":
-            self._start(search, record.get("about"))
-            return
+            return 1
+        records = content if isinstance(content, list) else [content]
+        for record in records:
+            if not isinstance(record, dict):
+                continue
+            if kind == "started":
+                self._start(search, record.get("about"))
+            else:
+                self._add_result(search, kind, record)
+        return len(records)
+
+    def _add_result(self, search: str, kind: str, record: dict[str, Any]) -> None:
         usage = record.get("usage")
         used = Usage.of(usage if isinstance(usage, dict) else {})
         if record.get("shared") is True:

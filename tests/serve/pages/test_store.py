@@ -246,7 +246,7 @@ def test_a_damaged_search_is_shown_up_to_the_damage(tmp_path: Path) -> None:
     fill(ledger)
     ledger.close()
     with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE entries SET body = '{}' WHERE search = 'solved' AND number = 3")
+        db.execute("UPDATE entries SET body = '[]' WHERE search = 'solved' AND number = 4")
     store = Store(open_ledger(path, read_only=True))
 
     listed = store.one("solved")

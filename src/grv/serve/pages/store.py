@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...core.errors import LedgerError
-from ...ledger.entries import Entry, from_text
+from ...ledger.entries import Entry, row_from_text
 from ...ledger.rows import SearchSummary, restored
 from ...ledger.tables import TableLedger
 from ...ledger.view import SearchView
@@ -140,7 +140,7 @@ class Store:
         found: dict[str, list[Entry]] = defaultdict(list)
         for search, kind, body in self._rows_of(searches, kinds):
             try:
-                found[search].append(from_text(kind, body))
+                found[search] += row_from_text(kind, body)
             except LedgerError:
                 continue  # damaged: the page of the search says so
         return found
