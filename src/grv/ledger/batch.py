@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..core.errors import LedgerError
 from ..files import is_number, shown
-from .entries import Entry, Started
+from .entries import Ended, Entry, Failed, Started
 from .ledger import Append, OverBudget, check_unit, unit_of
 from .rows import INDEXED, Database, Row, Stored, index, insert, rows_of
 from .seals import Seals
@@ -30,7 +30,7 @@ _ACCOUNT = (
 )
 
 
-@dataclass
+@dataclass(slots=True)
 class _Search:
     """The end of a search: number and seal of its last entry; its account, and what it has paid."""
 
@@ -49,7 +49,7 @@ class _Account:
 
 @dataclass
 class KnownIndex:
-    """What a ledger has read of its index, or written to it.
+    """What a ledger has read of its index, or written to it. Searches that have ended are left out.
 
     It is right until somebody else writes.
 
@@ -160,6 +160,9 @@ class Batch:
         count += len(self._rows)
         self._db.execute("UPDATE ledger SET count = ?, head = ?", (count, head))
         self.known.head = count, head
+        for row, entry in self._indexed:
+            if isinstance(entry, Ended | Failed):  # nothing follows, as a rule
+                self.known.searches.pop(row[0], None)
         if len(self.known.searches) > _MOST_KNOWN:
             self.known.searches.clear()
 

@@ -141,6 +141,7 @@ def read_rows(db: Database, rows: Sequence[tuple[str, str]]) -> list[Entry | Led
 
 def _filled(entry: Entry, texts: dict[str, object]) -> Entry | LedgerError:
     """The entry with its texts in place of their hashes."""
+    found: dict[str, Any] = {}  # fields of this entry, by `TEXTS`
     for name in TEXTS.get(kind_of(entry), ()):
         hash = getattr(entry, name)
         if not hash:
@@ -153,8 +154,8 @@ def _filled(entry: Entry, texts: dict[str, object]) -> Entry | LedgerError:
             return error
         if hash_of(text) != hash:
             return LedgerError(f"the text {shown(hash)} was changed")
-        entry = _with(entry, name, text)
-    return entry
+        found[name] = text
+    return replace(entry, **found) if found else entry
 
 
 def read_search(db: Database, search: str, seals: Seals) -> Iterator[tuple[Entry, float]]:
@@ -182,11 +183,6 @@ def read_search(db: Database, search: str, seals: Seals) -> Iterator[tuple[Entry
         yield entry, moment
     if damage is not None:
         raise damage
-
-
-def _with(entry: Entry, name: str, text: str) -> Entry:
-    changes: dict[str, Any] = {name: text}  # a field of this entry, by `TEXTS`
-    return replace(entry, **changes)
 
 
 def _texts(db: Database, hashes: Sequence[str]) -> dict[str, object]:

@@ -14,8 +14,9 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, fields
+from types import TracebackType
 from typing import Any
 
 from ..core.errors import LedgerError
@@ -61,6 +62,44 @@ class SoFar:
     waiting: int
 
 
+class _Using:
+    """The context in which a thread uses the connection of a ledger.
+
+    A class, because it is entered several times for each request of a server, and a generator takes
+    several times as long.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        db: Database,
+        lock: AbstractContextManager[object],
+        failures: tuple[type[Exception], ...],
+    ) -> None:
+        self._path = path
+        self._db = db
+        self._lock = lock
+        self._failures = failures
+
+    def __enter__(self) -> Database:
+        self._lock.__enter__()
+        return self._db
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.__exit__(kind, error, traceback)
+        path = self._path
+        if isinstance(error, LedgerError):
+            if not str(error).startswith(path):
+                raise LedgerError(f"{path}: {error}", path=path, entry=error.entry) from error
+        elif isinstance(error, self._failures):
+            raise LedgerError(f"{path}: {first_line(error)}", path=path) from error
+
+
 class TableLedger(ABC):
     """A ledger in a database. Several threads and processes can use it at once.
 
@@ -83,19 +122,9 @@ class TableLedger(ABC):
     _db: Database
     _failures: tuple[type[Exception], ...]  # what the database raises
 
-    @contextmanager
-    def _using(self) -> Iterator[Database]:
+    def _using(self) -> AbstractContextManager[Database]:
         """The connection, for this thread alone; errors of the database become LedgerErrors."""
-        with self._lock:
-            try:
-                yield self._db
-            except LedgerError as error:
-                if str(error).startswith(self.path):
-                    raise
-                message = f"{self.path}: {error}"
-                raise LedgerError(message, path=self.path, entry=error.entry) from error
-            except self._failures as error:
-                raise LedgerError(f"{self.path}: {first_line(error)}", path=self.path) from error
+        return _Using(self.path, self._db, self._lock, self._failures)
 
     @abstractmethod
     def _transaction(self, db: Database) -> AbstractContextManager[None]:
@@ -121,6 +150,10 @@ class TableLedger(ABC):
     def release(self, search: str) -> None:
         """Give up the claim on a search, if we have it."""
 
+    def _release_within(self, db: Database, searches: Sequence[str]) -> bool:
+        """Give up claims in the open transaction; False if this ledger cannot."""
+        return False
+
     @abstractmethod
     def claimed(self, searches: Sequence[str]) -> set[str]:
         """Those of the searches that a live owner has claimed."""
@@ -132,6 +165,9 @@ class TableLedger(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release all claims and close the connection."""
+
+    def rest(self) -> None:  # noqa: B027 - a database server keeps its pages itself
+        """Take less memory while nothing is read or written."""
 
     @abstractmethod
     def data_version(self) -> int:
@@ -176,6 +212,14 @@ class TableLedger(ABC):
                 errors = [batch.add(group) for group in groups]
                 with self._pipeline(db):
                     batch.finish()
+                released = [
+                    group
+                    for group, error in zip(groups, errors, strict=True)
+                    if group.releases and error is None
+                ]
+                is_released = self._release_within(db, [group.search for group in released])
+            for group in released:
+                group.released = is_released
             self._known = batch.known
             self._last = batch.last or self._last
             added = [group for group, error in zip(groups, errors, strict=True) if error is None]

@@ -48,6 +48,10 @@ class ByteCache(Generic[Key, Value]):
         while len(self) > 1 and (self.size > self._most_bytes or len(self) > self._most):
             self._forget(next(iter(self._values)))
 
+    def items(self) -> list[tuple[Key, Value]]:
+        """All values with their keys; the last is the one that was used last."""
+        return [(key, value) for key, (value, _) in self._values.items()]
+
     def _forget(self, key: Key) -> None:
         _, size = self._values.pop(key, (None, 0))
         self.size -= size
