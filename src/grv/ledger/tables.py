@@ -217,9 +217,10 @@ class TableLedger(ABC):
                     for group, error in zip(groups, errors, strict=True)
                     if group.releases and error is None
                 ]
-                is_released = self._release_within(db, [group.search for group in released])
+                if released and not self._release_within(db, [each.search for each in released]):
+                    released = []
             for group in released:
-                group.released = is_released
+                group.released = True
             self._known = batch.known
             self._last = batch.last or self._last
             added = [group for group, error in zip(groups, errors, strict=True) if error is None]

@@ -72,11 +72,9 @@ class KnownFindings:
         are joined, freed, and cut again.
         """
         with self._lock:
-            kept = self._found.items()
-            names = b"".join([name for name, _ in kept])
-            content = b"".join([value for _, value in kept])
-            lengths = array("Q", [len(value) for _, value in kept])
-            del kept
+            names = b"".join(self._found.keys())
+            content = b"".join(self._found.values())
+            lengths = array("Q", map(len, self._found.values()))
             self._found = ByteCache(self._most_bytes)
             start = 0
             for number, length in enumerate(lengths):
@@ -100,7 +98,7 @@ class KnownFindings:
         if known is None:
             return self._ask(place, identity, ask, mine)
         if known.holds_for(identity):
-            return replace(known.finding, shared=True)
+            return replace(known.finding, usage=UNUSED, shared=True)
         if known.finding.verdict is Verdict.PASSED:  # another program of the same key
             return self.once((place[0], identity), identity, ask)
         return ask()
@@ -113,7 +111,7 @@ class KnownFindings:
             finding = ask()
             return finding
         finally:
-            known = _Known(replace(finding, usage=UNUSED), identity)
+            known = _Known(finding, identity)
             kept = b"" if finding.verdict is Verdict.BROKEN else _pickled(known)
             with self._lock:
                 del self._running[place]
