@@ -104,7 +104,7 @@ def test_findings_are_the_same_after_a_rest() -> None:
     places = [(Conditions(f"check {number}"), f"key {number}") for number in range(100)]
     for number, place in enumerate(places):
         evidence = {"got": "x" * number}
-        known.once(place, "one", lambda evidence=evidence: Finding(Verdict.FAILED, "no", evidence))
+        known.once(place, "one", partial(Finding, Verdict.FAILED, "no", evidence))
     size = known.size
     known.rest()
     assert known.size == size

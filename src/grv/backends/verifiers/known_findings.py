@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from ...conditions import Conditions
 from ...core.values import Verdict
-from ..protocols import UNUSED, Finding
+from ...usage import UNUSED
+from ..protocols import Finding
 from .byte_cache import ByteCache
 from .engine import CALLED_OFF
 
