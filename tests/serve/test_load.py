@@ -24,6 +24,7 @@ IDLE = 4  # seconds: memory is given back when there was no request for 2 s
 # Megabytes. 4 of findings and 2 of parsed checks; pages of SQLite; stacks of threads that wait; and
 # what the first of many connections, threads and streams load or keep for the next.
 KEPT = 14
+KEPT_BY_MANY = 30  # the same for 400 clients at once: what was in use together lies scattered
 
 
 def memory(server: Server) -> float:
@@ -220,12 +221,12 @@ def after_a_question(server: Server, number: int) -> Used:
     return Used.by(server)
 
 
-def check_load(load: Load) -> None:
+def check_load(load: Load, kept: float = KEPT) -> None:
     assert [*load.problems] == [""]
     assert load.server.events("bug") == []
     assert load.after.descriptors <= load.before.descriptors + 5
     assert load.after.threads <= load.before.threads + 5
-    assert load.after.megabytes < load.before.megabytes + KEPT
+    assert load.after.megabytes < load.before.megabytes + kept
 
 
 def test_forty_clients_with_four_hundred_requests(tmp_path: Path) -> None:
@@ -246,4 +247,4 @@ def test_four_hundred_clients_with_thirty_thousand_requests(tmp_path: Path) -> N
     load = many_clients(tmp_path, 400, 30_000)
     print(f"\n{load.problems.total()} answers; {load.before}, {load.after}")
     assert load.problems.total() == 30_000
-    check_load(load)
+    check_load(load, KEPT_BY_MANY)
