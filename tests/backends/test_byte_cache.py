@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -72,6 +76,50 @@ def test_findings_are_bounded_by_the_bytes_of_their_evidence() -> None:
     assert find(49).shared  # the newest are known
     assert not find(0).shared  # and the oldest are found again
     assert asked == [*range(50), 0]
+
+
+def test_findings_take_no_more_memory_than_they_say() -> None:
+    known = KnownFindings()
+
+    def failed(number: int) -> Finding:
+        evidence = {"tests": [{"input": str(number), "got": f"{number:0200}"}], "index": number}
+        return Finding(Verdict.FAILED, f"wrong answer {number}", evidence)
+
+    tracemalloc.start()
+    for number in range(8000):
+        place = (Conditions(f"check {number}", 3, "jail"), f"key {number}")
+        found = known.once(place, str(number), partial(failed, number))
+        assert not found.shared
+    gc.collect()
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert known.size <= 4 << 20
+    assert taken < 1.2 * known.size
+    again = known.once(place, "another", lambda: FAILED)
+    assert again == replace(failed(7999), shared=True)
+
+
+def test_findings_are_the_same_after_a_rest() -> None:
+    known = KnownFindings(most_bytes=20_000)
+    places = [(Conditions(f"check {number}"), f"key {number}") for number in range(100)]
+    for number, place in enumerate(places):
+        evidence = {"got": "x" * number}
+        known.once(place, "one", partial(Finding, Verdict.FAILED, "no", evidence))
+    size = known.size
+    known.rest()
+    assert known.size == size
+    assert not known.once(places[0], "one", lambda: FAILED).shared  # the oldest is forgotten
+    assert known.once(places[-1], "two", lambda: FAILED).evidence == {"got": "x" * 99}
+    known.once((Conditions("new"), "key"), "one", lambda: FAILED)
+    assert known.size <= 20_000
+
+
+def test_evidence_that_cannot_be_pickled_is_found_again() -> None:
+    known = KnownFindings()
+    place = (Conditions("c"), "key")
+    strange = Finding(Verdict.FAILED, "wrong", {"why": lambda: None})
+    assert known.once(place, "one", lambda: strange) == strange
+    assert known.once(place, "one", lambda: FAILED) == FAILED
 
 
 def test_a_finding_that_is_being_made_is_waited_for_and_never_forgotten() -> None:

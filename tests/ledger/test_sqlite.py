@@ -17,6 +17,7 @@ import pytest
 
 from grv.core.errors import LedgerError, LedgerFormatError
 from grv.ledger import migrations
+from grv.ledger.batch import KnownIndex
 from grv.ledger.entries import Charged, Ended, Failed, Intended, Made, Scored, Settled, Started
 from grv.ledger.ledger import Append, Caps, OverBudget
 from grv.ledger.seals import Seals
@@ -109,6 +110,40 @@ def test_a_claim_ends_with_its_owner_however_that_ends(
     os.kill(worker.pid, signal.SIGKILL)
     worker.join()
     assert ledger.claim("s")
+
+
+def test_a_claim_is_given_up_with_the_last_entry_if_that_is_written(
+    path: Path, ledger: SqliteLedger
+) -> None:
+    end = Ended("finished", None, 0, 0, 0.0)
+    with closing(SqliteLedger(path)) as other:
+        assert ledger.claim("s")
+        refused = Append("s", [Intended("generate", (0,), 5.0)], Caps(search=1.0), releases=True)
+        (error,) = ledger.append_all([refused])
+        assert isinstance(error, OverBudget)
+        assert not refused.released
+        assert not other.claim("s")
+
+        last = Append("s", [Started("p", {}), end], releases=True)
+        ledger.append_all([Append("t", [Started("p", {})]), last])
+        assert last.released
+        assert other.claim("s")
+        others = Append("s", [end], releases=True)  # the claim is not ours any more
+        ledger.append_all([others])
+        assert not ledger.claim("s")
+
+
+def test_only_searches_that_go_on_are_remembered(ledger: SqliteLedger) -> None:
+    end = Ended("finished", None, 0, 0, 0.0)
+    for number in range(50):
+        ledger.append(f"s{number}", [Started("p", {})])
+        ledger.append(f"s{number}", [end if number % 2 else Failed("no server")])
+    ledger.append("t", [Started("p", {})])
+    known: KnownIndex = vars(ledger)["_known"]
+    assert [*known.searches] == ["t"]
+    ledger.append("s7", [Charged(1.0, "lost")])
+    assert ledger.paid_by("s7") == 1.0
+    assert ledger.check() == []
 
 
 def test_a_claim_ends_when_its_owner_closes(path: Path, ledger: SqliteLedger) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import signal
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..core.errors import UsageError
+from ..core.errors import LedgerError, UsageError
 from ..options import option
 from ..runtime.options import Calls
 from .console import check_outputs, say
@@ -69,8 +69,10 @@ def serve(
     need_packages("grv serve")
     from ..ledger.opening import open_ledger
     from ..serve.events import Events
+    from ..serve.idle import use_few_arenas
     from ..serve.server import bind
 
+    use_few_arenas()
     check_profiles(profiles)
     clients = check_serving(profiles, serving, calls, job)
     with (
@@ -160,6 +162,7 @@ def _run(
 ) -> int:
     import anyio
 
+    from ..backends.verifiers.pool import CheckVerifier
     from ..serve.app import Application, ServerTimes
     from ..serve.metrics import Metrics
     from ..serve.searches import Searches, ServerBounds
@@ -174,6 +177,15 @@ def _run(
         for name, profile in profiles.items():
             profile.caller.outages.tell = partial(tell_outage, events, name)
         app = Application(profiles, clients, searches, metrics, door, events, pace, pages, reader)
+
+        def rest() -> None:
+            for profile in profiles.values():
+                if isinstance(profile.backends.verifier, CheckVerifier):
+                    profile.backends.verifier.rest()
+            with suppress(LedgerError):  # the next request reports it
+                ledger.rest()
+                reader.rest()
+
         gc.freeze()  # modules and settings stay: collections need not look at them
         address = f"{address_of(listening)}/v1"
         say(f"{address} serves {', '.join(profiles)}; the ledger is {ledger.path}")
@@ -187,6 +199,7 @@ def _run(
                 slow=serving.slow,
                 grace=serving.grace,
                 connections=connections_of(serving),
+                rest=rest,
             )
         finally:
             for profile in profiles.values():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ..core.errors import LedgerError
 from ..files import is_number, shown
-from .entries import Entry, Started
+from .entries import Ended, Entry, Failed, Started
 from .ledger import Append, OverBudget, check_unit, unit_of
 from .rows import (
     INDEXED,
@@ -40,7 +40,7 @@ _ACCOUNT = ("name", "unit", "paid")
 _REPLACED = "ON CONFLICT (name) DO UPDATE SET unit = excluded.unit, paid = excluded.paid"
 
 
-@dataclass
+@dataclass(slots=True)
 class _Search:
     """The end of a search: number and seal of its last entry; its account, and what it has paid."""
 
@@ -59,7 +59,7 @@ class _Account:
 
 @dataclass
 class KnownIndex:
-    """What a ledger has read of its index, or written to it.
+    """What a ledger has read of its index, or written to it. Searches that have ended are left out.
 
     It is right until somebody else writes.
 
@@ -208,6 +208,9 @@ class Batch:
         count += len(self._rows)
         db.execute("UPDATE ledger SET count = ?, head = ?", (count, head))
         self.known.head = count, head
+        for search, _, entry in self._indexed:
+            if isinstance(entry, Ended | Failed):  # nothing follows, as a rule
+                self.known.searches.pop(search, None)
         if len(self.known.searches) > _MOST_KNOWN:
             self.known.searches.clear()
 

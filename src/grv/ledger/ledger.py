@@ -65,12 +65,17 @@ class Append:
     """Entries to append to a search, unless that exceeds a cap.
 
     Attributes:
+        releases: whether the claim on the search may be given up with them, in the same
+            transaction.
+        released: whether it was.
         charge: what the entries add to what was possibly paid.
     """
 
     search: str
     entries: Sequence[Entry]
     caps: Caps = NO_CAPS
+    releases: bool = False
+    released: bool = field(init=False, default=False)
     charge: float = field(init=False)
 
     def __post_init__(self) -> None:

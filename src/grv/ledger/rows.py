@@ -223,6 +223,7 @@ def _filled_row(
 
 def _filled(entry: Entry, texts: dict[str, object]) -> Entry | LedgerError:
     """The entry with its texts in place of their hashes."""
+    found: dict[str, Any] = {}  # fields of this entry, by `TEXTS`
     for name in TEXTS.get(kind_of(entry), ()):
         hash = getattr(entry, name)
         if not hash:
@@ -235,8 +236,8 @@ def _filled(entry: Entry, texts: dict[str, object]) -> Entry | LedgerError:
             return error
         if hash_of(text) != hash:
             return LedgerError(f"the text {shown(hash)} was changed")
-        entry = _with(entry, name, text)
-    return entry
+        found[name] = text
+    return replace(entry, **found) if found else entry
 
 
 def read_search(db: Database, search: str, seals: Seals) -> Iterator[tuple[Entry, float]]:
@@ -267,11 +268,6 @@ def read_search(db: Database, search: str, seals: Seals) -> Iterator[tuple[Entry
             yield entry, row.at
     if damage is not None:
         raise damage
-
-
-def _with(entry: Entry, name: str, text: str) -> Entry:
-    changes: dict[str, Any] = {name: text}  # a field of this entry, by `TEXTS`
-    return replace(entry, **changes)
 
 
 def _texts(db: Database, hashes: Sequence[str]) -> dict[str, object]:

@@ -175,6 +175,12 @@ class SqliteLedger(TableLedger):
                     "DELETE FROM claims WHERE search = ? AND owner = ?", (search, self._owner.name)
                 )
 
+    def _release_within(self, db: Database, searches: Sequence[str]) -> bool:
+        if self._owner is not None:
+            rows = [(search, self._owner.name) for search in searches]
+            db.executemany("DELETE FROM claims WHERE search = ? AND owner = ?", rows)
+        return True
+
     def _as_owner(self) -> Owner:
         """This process, as others see it."""
         if self._owner is None:
@@ -218,6 +224,11 @@ class SqliteLedger(TableLedger):
     def containing(self, column: str, text: str) -> tuple[str, str | bytes]:
         """A condition that a column contains a text; ASCII letters match in any case."""
         return f"instr(lower(CAST({column} AS TEXT)), lower(?)) > 0", text
+
+    def rest(self) -> None:
+        """Take less memory while nothing is read or written: pages are read again when needed."""
+        with self._using() as db:
+            db.execute("PRAGMA shrink_memory")
 
     def data_version(self) -> int:
         """A number that changes when another process writes; cheap to ask for."""

@@ -14,8 +14,9 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, fields
+from types import TracebackType
 from typing import Any, Literal
 
 from ..core.errors import LedgerError
@@ -76,6 +77,44 @@ class SoFar:
     waiting: int
 
 
+class _Using:
+    """The context in which a thread uses the connection of a ledger.
+
+    A class, because it is entered several times for each request of a server, and a generator takes
+    several times as long.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        db: Database,
+        lock: AbstractContextManager[object],
+        failures: tuple[type[Exception], ...],
+    ) -> None:
+        self._path = path
+        self._db = db
+        self._lock = lock
+        self._failures = failures
+
+    def __enter__(self) -> Database:
+        self._lock.__enter__()
+        return self._db
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._lock.__exit__(kind, error, traceback)
+        path = self._path
+        if isinstance(error, LedgerError):
+            if not str(error).startswith(path):
+                raise LedgerError(f"{path}: {error}", path=path, entry=error.entry) from error
+        elif isinstance(error, self._failures):
+            raise LedgerError(f"{path}: {first_line(error)}", path=path) from error
+
+
 class TableLedger(ABC):
     """A ledger in a database. Several threads and processes can use it at once.
 
@@ -100,19 +139,9 @@ class TableLedger(ABC):
     _failures: tuple[type[Exception], ...]  # what the database raises
     _taken: tuple[type[Exception], ...] = ()  # those that say that a number is taken
 
-    @contextmanager
-    def _using(self) -> Iterator[Database]:
+    def _using(self) -> AbstractContextManager[Database]:
         """The connection, for this thread alone; errors of the database become LedgerErrors."""
-        with self._lock:
-            try:
-                yield self._db
-            except LedgerError as error:
-                if str(error).startswith(self.path):
-                    raise
-                message = f"{self.path}: {error}"
-                raise LedgerError(message, path=self.path, entry=error.entry) from error
-            except self._failures as error:
-                raise LedgerError(f"{self.path}: {first_line(error)}", path=self.path) from error
+        return _Using(self.path, self._db, self._lock, self._failures)
 
     @abstractmethod
     def _transaction(self, db: Database) -> AbstractContextManager[None]:
@@ -129,6 +158,10 @@ class TableLedger(ABC):
     @abstractmethod
     def release(self, search: str) -> None:
         """Give up the claim on a search, if we have it."""
+
+    def _release_within(self, db: Database, searches: Sequence[str]) -> bool:
+        """Give up claims in the open transaction; False if this ledger cannot."""
+        return False
 
     @abstractmethod
     def claimed(self, searches: Sequence[str]) -> set[str]:
@@ -159,6 +192,9 @@ class TableLedger(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release all claims and close the connection."""
+
+    def rest(self) -> None:  # noqa: B027 - a database server keeps its pages itself
+        """Take less memory while nothing is read or written."""
 
     @abstractmethod
     def data_version(self) -> int:
@@ -230,6 +266,15 @@ class TableLedger(ABC):
             batch.read()
             errors = [batch.add(group) for group in groups]
             batch.finish()
+            released = [
+                prepared.group
+                for prepared, error in zip(groups, errors, strict=True)
+                if prepared.group.releases and error is None
+            ]
+            if released and not self._release_within(db, [group.search for group in released]):
+                released = []
+        for group in released:
+            group.released = True
         return batch, groups, errors
 
     def _known_index(self, db: Database) -> KnownIndex:

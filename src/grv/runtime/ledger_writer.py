@@ -82,15 +82,24 @@ class LedgerWriter:
         self._next = _Batch()
         self._is_busy = False
 
-    async def write(self, search: str, entries: Sequence[Entry], caps: Caps = NO_CAPS) -> None:
+    async def write(
+        self,
+        search: str,
+        entries: Sequence[Entry],
+        caps: Caps = NO_CAPS,
+        *,
+        releases: bool = False,
+    ) -> bool:
         """Append entries; they are durable when this returns, also if it is cancelled meanwhile.
+
+        If it `releases`, the claim on the search may be given up with them; returns whether it was.
 
         Raises:
             OverBudget: a cap does not cover them; nothing is written.
         """
         batch = self._next
         index = len(batch.groups)
-        group = Append(search, entries, caps)
+        group = Append(search, entries, caps, releases)
         batch.groups.append(group)
         if not self._is_busy:
             self._begin()
@@ -100,6 +109,7 @@ class LedgerWriter:
         self.charged += group.charge
         if self._written is not None:
             self._written(search, entries)
+        return group.released
 
     def _begin(self) -> None:
         """Write the next batch in a thread, and then what has arrived meanwhile."""

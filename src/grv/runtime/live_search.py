@@ -151,7 +151,10 @@ class LiveSearch:
         if record.ended is not None or not ledger.claim(self.id):
             return record, False
         try:
-            return self.read(), True
+            if len(ledger.read(self.id)) != len(record.entries):  # another caller had it
+                return self.read(), True
+            record.write_to(self.writer)
+            return record, True
         except BaseException:
             ledger.release(self.id)
             raise
@@ -169,12 +172,16 @@ class LiveSearch:
         return await self._run_claimed()
 
     async def _run_claimed(self, record: SearchRecord | None = None) -> Solution:
-        """Run the search, and give its claim up."""
+        """Run the search, and give its claim up: with its end, if the ledger can."""
         try:
+            if record is None:
+                record = await in_ledger_thread(self.read)
+            record.releases = True
             return await self.run(record)
         finally:
-            with anyio.CancelScope(shield=True):
-                await in_ledger_thread(self.writer.ledger.release, self.id)
+            if record is None or not record.released:
+                with anyio.CancelScope(shield=True):
+                    await in_ledger_thread(self.writer.ledger.release, self.id)
 
     async def run(self, record: SearchRecord | None = None) -> Solution:
         """Search for a verified answer. Results in the ledger are reused, not paid for again."""
@@ -234,8 +241,9 @@ class LiveSearch:
         config = self.config.recorded(record.started)
         if config is None:
             return None
+        loop = Loop(self, config, record)
         try:
-            solution = await Loop(self, config, record).solution()
+            solution = await loop.recorded_end() or await loop.solution()
         except ReadOnly:
             if record.ended.reason != Reason.SOLVED.value:
                 return None

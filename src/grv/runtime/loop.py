@@ -10,13 +10,14 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import anyio
 
 from ..core.errors import BackendError
 from ..core.values import Action, Bill, Costs, Event, Generate, Reason, Stop, Task, Verify
-from ..ledger.entries import Ended, Failed, Told
+from ..ledger.entries import Ended, Failed, Started, Told
 from ..policies.learned.prediction import predicted_cost
 from ..policies.learned.prior import Prior
 from ..policies.portfolio.portfolio import sum_of
@@ -26,10 +27,12 @@ from .executor import Executor, finding_of
 from .ledger_shares import LedgerShares
 from .numbering import Numbering
 from .record import SearchRecord
-from .solution import FAILED, Solution, bill_of, solution_of
+from .solution import FAILED, Solution, bill_of, recorded_bill, solution_of
 
 if TYPE_CHECKING:
     from ..backends.scorers.trained.model import TrainedModel
+    from ..core.search import Search
+    from ..policies.portfolio import Portfolio
     from .config import SearchConfig
     from .live_search import LiveSearch
 
@@ -79,8 +82,6 @@ class Loop:
         self._config = config
         self._deadline = config.limits.pace.deadline
         self._record = record
-        self._portfolio = config.portfolio(live.problem.id)
-        self._searches = {member.name: member.search for member in self._portfolio.members}
         self._has_begun = False
         self._events: list[Event] = []  # that it was told
         self._out: OutOfBudget | None = None  # the last step that the money did not cover
@@ -105,6 +106,59 @@ class Loop:
                 outside=live.outside,
                 batches=live.batches,
             )
+
+    @cached_property
+    def _portfolio(self) -> Portfolio:
+        return self._config.portfolio(self._live.problem.id)
+
+    @cached_property
+    def _searches(self) -> dict[str, Search]:
+        return {member.name: member.search for member in self._portfolio.members}
+
+    async def recorded_end(self) -> Solution | None:
+        """The solution of a search that has ended, from its last entry; None if that is too little.
+
+        To run the search over its record takes longer and gives the same, if nothing but the search
+        has decided its end, and nothing has changed since.
+        """
+        record = self._record
+        ended = record.ended
+        if ended is None or record.started is None or record.is_corrected:
+            return None
+        if self._config.is_named or self._config.limits.answers > 1 or not self._decided(ended):
+            return None
+        started = await self._started(shares=record.shares)
+        bill = recorded_bill(record, ended)
+        if started != record.started or bill is None:
+            return None
+        (executor,) = self._executors.values()
+        return solution_of(
+            self._live.problem,
+            executor,
+            ended.reason,
+            bill,
+            answers=[] if ended.answer is None else [ended.answer],
+            message=ended.why,
+            meters=self._config.meters,
+            seconds=sum([told.event.seconds or 0.0 for told in record.told]),
+            score=executor.ranked_by,
+        )
+
+    def _decided(self, ended: Ended) -> bool:
+        """Whether the search itself decided its end, and left nothing to return but its answer.
+
+        Limits that it shares with others, and calls without a result, may have ended it otherwise.
+        """
+        if ended.reason == Reason.SOLVED.value:
+            return ended.answer is not None
+        caps = self._live.budget.caps
+        is_alone = math.isinf(caps.total) and math.isinf(caps.account)
+        return (
+            ended.reason == Reason.FINISHED.value
+            and is_alone
+            and math.isinf(self._deadline)
+            and self._record.is_settled
+        )
 
     async def solution(self) -> Solution:
         """Run the search to its end."""
@@ -176,11 +230,7 @@ class Loop:
         return predicted_cost(self._config.prior, pool, judged, pool.costs)
 
     async def _begin(self) -> None:
-        scorer = await self._pin_scorers()
-        started = self._config.started(self._live.problem, self._live.budget.account)
-        conditions = self._record.conditions
-        shares = await self._pin_shares()
-        started = replace(started, conditions=conditions, scorer=scorer, shares=shares)
+        started = await self._started(shares=await self._pin_shares())
         executors = list(self._executors.values())
         self._record.begin(
             started, lambda call, id: executors[id % len(executors)].unused(call, id)
@@ -188,6 +238,13 @@ class Loop:
         for executor in self._executors.values():
             await executor.recall()
         self._has_begun = True
+
+    async def _started(self, *, shares: str) -> Started:
+        """The entry with which the search starts now."""
+        scorer = await self._pin_scorers()
+        started = self._config.started(self._live.problem, self._live.budget.account)
+        conditions = self._record.conditions
+        return replace(started, conditions=conditions, scorer=scorer, shares=shares)
 
     async def _pin_shares(self) -> str:
         """Keep what earlier problems say about the share of right candidates, if it is wanted."""

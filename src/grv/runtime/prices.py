@@ -464,7 +464,7 @@ def _calculator() -> Any:
     return genai_prices
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=512)
 def _looked_up(
     model: str, server: Server, prompt: int, completion: int, cached: int, cache_write: int
 ) -> float | None:

@@ -9,7 +9,7 @@ import anyio
 
 from ..conditions import Conditions
 from ..core.errors import LedgerError
-from ..core.values import Event, Verified
+from ..core.values import DROPPED, REFUTED, Event, Verified
 from ..ledger.entries import (
     Call,
     Ended,
@@ -41,7 +41,14 @@ class SearchRecord(SearchView):
     was told. If the process dies before that, nothing is lost that was paid for.
 
     Without a writer it can only be read: `write` and `note` raise ReadOnly.
+
+    Attributes:
+        releases: whether the claim on the search may be given up with its end.
+        released: whether it was.
     """
+
+    releases = False
+    released = False
 
     def __init__(
         self,
@@ -62,6 +69,10 @@ class SearchRecord(SearchView):
                 f"search {search}: the ledger has a score or a verdict for candidate {min(unmade)}"
                 " but no draft; it is damaged: run grv runs check"
             )
+
+    def write_to(self, writer: LedgerWriter) -> None:
+        """Continue the search, which is claimed now. Nothing was recorded since it was read."""
+        self._writer = writer
 
     @classmethod
     async def open(
@@ -127,6 +138,15 @@ class SearchRecord(SearchView):
         """The shares of right candidates with which the search started, as text; empty if none."""
         return "" if self.started is None else self.started.shares
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether each candidate has a verdict, is refuted, or has no text."""
+        closed = (REFUTED, DROPPED)
+        return all(
+            id in self.found or (id in self.scored and self.scored[id].key in closed)
+            for id in self.made
+        )
+
     def begin(
         self, started: Started, unused: Callable[[Call, int], float] = lambda call, id: 0.0
     ) -> None:
@@ -166,7 +186,7 @@ class SearchRecord(SearchView):
         if self._noted:
             await self.write()
 
-    async def write(self, *entries: Entry, caps: Caps = NO_CAPS) -> None:
+    async def write(self, *entries: Entry, caps: Caps = NO_CAPS, releases: bool = False) -> None:
         """Write what was noted and these entries, and use them once they are durable.
 
         Raises:
@@ -177,10 +197,12 @@ class SearchRecord(SearchView):
         noted = self._noted
         self._noted = []
         try:
-            await self._writer.write(self.search, (*noted, *entries), caps)
+            every = (*noted, *entries)
+            released = await self._writer.write(self.search, every, caps, releases=releases)
         except BaseException:
             self._noted = noted + self._noted
             raise
+        self.released = self.released or released
         for entry in entries:
             self.add(entry)
 
@@ -230,7 +252,8 @@ class SearchRecord(SearchView):
         """Record the end of the search, unless it is recorded."""
         if self.ended != ended:
             self.note(ended)
-        await self.flush()
+        if self._noted:
+            await self.write(releases=self.releases)
 
     def _forget_corrected(self) -> None:
         """Forget results that rest on a verdict which was corrected before they were recorded."""

@@ -10,8 +10,8 @@ from typing import Any
 from .. import html
 from ..backends.protocols import NOTHING, Draft, Finding, Problem, Usage
 from ..conditions import Conditions
-from ..core.values import Bill
-from ..ledger.entries import Call
+from ..core.values import Bill, Generated, Verified
+from ..ledger.entries import Call, Ended
 from ..ledger.pending import Tally
 from ..ledger.view import SearchView
 from ..usage import UNUSED
@@ -171,6 +171,41 @@ def bill_of(bill: Bill, tally: Tally, used: int, *, is_reserved: bool = True) ->
         len(tally.made) - used + tally.cancelled_drafts,
         shared=tally.shared,
         repeated=bill.repeated,
+    )
+
+
+def recorded_bill(record: SearchView, ended: Ended) -> Bill | None:
+    """The bill of a search as its end has it; None if it takes the course of the search to know it.
+
+    That is so if candidates were generated ahead, or if more was recorded after the end.
+    """
+    tally = record.tally
+    used = 0
+    repeated = 0
+    for told in record.told:
+        match told.event:
+            case Generated(scores):
+                used += len(scores)
+            case Verified(meanwhile=None):
+                repeated += told.event.repeated
+            case Verified():
+                return None
+    counts = (len(tally.made), tally.verifications, tally.shared)
+    if counts != (ended.generated, ended.verified, ended.shared):
+        return None
+    if not tally.charged and not math.isclose(
+        ended.total, tally.billed, rel_tol=1e-9, abs_tol=1e-9
+    ):
+        return None
+    return Bill(
+        ended.generated,
+        ended.verified,
+        ended.total,
+        tally.rescored,
+        len(tally.refuted),
+        ended.generated - used + tally.cancelled_drafts,
+        shared=ended.shared,
+        repeated=repeated,
     )
 
 

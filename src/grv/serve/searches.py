@@ -68,7 +68,6 @@ class RunningSearch:
         aside: whether it only waits: for a person, or for another process that runs it.
         kept: what is held until its end: the bytes of its request, if its client has left.
         done: set at its end.
-        changed: set at the next change.
     """
 
     request: CompletionRequest
@@ -87,7 +86,7 @@ class RunningSearch:
     kept: ExitStack = field(default_factory=ExitStack)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     done: anyio.Event = field(default_factory=anyio.Event)
-    changed: anyio.Event = field(default_factory=anyio.Event)
+    _changed: anyio.Event | None = None  # if anybody waits for a change
 
     def go_on(self, buffer: Buffer) -> None:
         """Go on without a holder. The request stays in memory, so its bytes still count."""
@@ -104,10 +103,18 @@ class RunningSearch:
         self.cost += charge_of(entries)
         self.tell()
 
+    @property
+    def changed(self) -> anyio.Event:
+        """Set at the next change."""
+        if self._changed is None:
+            self._changed = anyio.Event()
+        return self._changed
+
     def tell(self) -> None:
         """Wake all that wait for a change."""
-        self.changed.set()
-        self.changed = anyio.Event()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
     @property
     def progress(self) -> dict[str, Any]:
@@ -274,7 +281,7 @@ class Searches:
         self._writer = LedgerWriter(ledger, self._written)
         self._total = RunBudget(total, self._writer)
         self._places = Places(bounds.searches)
-        self._running: dict[str, RunningSearch] = {}
+        self._running: dict[tuple[str, str, str], RunningSearch] = {}
         self._by_id: defaultdict[str, list[RunningSearch]] = defaultdict(list)
         self._unfinished = 0  # running or stopping
         self._busy: Counter[str] = Counter()  # by client, without those that only wait

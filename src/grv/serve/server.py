@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Protocol as Interface
 
@@ -17,6 +17,7 @@ from ..core.errors import LedgerError, UsageError
 from .connections import Connections, Protocol
 from .door import HEADERS
 from .events import Events, Handler
+from .idle import give_back_when_idle
 
 _IDLE = 75  # seconds that a connection may wait for its next request
 _CLOSING = 5  # seconds that responses have after the last search has ended
@@ -103,10 +104,12 @@ async def run(
     slow: float,
     grace: float,
     connections: Connections,
+    rest: Callable[[], None] = lambda: None,
 ) -> int:
     """Serve until a signal arrives, and return its number.
 
-    The first signal lets searches end, and parks the rest; a second one stops at once.
+    The first signal lets searches end, and parks the rest; a second one stops at once. `rest` frees
+    memory when there was no request for some seconds.
 
     Raises:
         LedgerError: the ledger is lost, as when its database ends.
@@ -138,6 +141,10 @@ async def run(
     async with searches.open(), anyio.create_task_group() as group:
         group.start_soon(watch)
         group.start_soon(give_up)
+        state = server.server_state
+        group.start_soon(
+            give_back_when_idle, lambda: state.total_requests, lambda: bool(state.tasks), rest
+        )
         await server.serve(sockets=[listening])
         group.cancel_scope.cancel()
     events("closed")

@@ -21,11 +21,15 @@ class ClientThreads:
 
     def __init__(self, most: int, *, known: bool) -> None:
         self._all = anyio.CapacityLimiter(most)
-        self._share = max(1, most // 2) if known else most
+        self._share = max(1, most // 2) if known else 0
         self._own: dict[str, anyio.CapacityLimiter] = {}
 
     async def run(self, client: str, work: Callable[[], _Result]) -> _Result:
         """What a function returns, in a thread."""
-        own = self._own.setdefault(client, anyio.CapacityLimiter(self._share))
+        if not self._share:  # there is one client, which has all of them
+            return await anyio.to_thread.run_sync(work, limiter=self._all)
+        own = self._own.get(client)
+        if own is None:
+            own = self._own[client] = anyio.CapacityLimiter(self._share)
         async with own:
             return await anyio.to_thread.run_sync(work, limiter=self._all)

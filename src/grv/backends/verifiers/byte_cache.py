@@ -27,7 +27,8 @@ class ByteCache(Generic[Key, Value]):
     def __init__(self, most_bytes: int, most: int = sys.maxsize) -> None:
         self._most_bytes = most_bytes
         self._most = most
-        self._values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
+        self._values: OrderedDict[Key, Value] = OrderedDict()
+        self._sizes: dict[Key, int] = {}
         self.size = 0
 
     def __len__(self) -> int:
@@ -38,19 +39,28 @@ class ByteCache(Generic[Key, Value]):
         if key not in self._values:
             return None
         self._values.move_to_end(key)
-        return self._values[key][0]
+        return self._values[key]
 
     def put(self, key: Key, value: Value, size: int) -> None:
         """Keep a value that takes this many bytes; forget those that were not used for longest."""
         self._forget(key)
-        self._values[key] = value, size
+        self._values[key] = value
+        self._sizes[key] = size
         self.size += size
         while len(self) > 1 and (self.size > self._most_bytes or len(self) > self._most):
             self._forget(next(iter(self._values)))
 
+    def keys(self) -> list[Key]:
+        """All keys; the last is the one that was used last."""
+        return list(self._values)
+
+    def values(self) -> list[Value]:
+        """All values, in the order of their keys."""
+        return list(self._values.values())
+
     def _forget(self, key: Key) -> None:
-        _, size = self._values.pop(key, (None, 0))
-        self.size -= size
+        self._values.pop(key, None)
+        self.size -= self._sizes.pop(key, 0)
 
 
 def size_of(data: Any) -> int:

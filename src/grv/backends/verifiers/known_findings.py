@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import pickle
 import threading
+from array import array
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from ...conditions import Conditions
 from ...core.values import Verdict
-from ..protocols import Finding, Usage
-from .byte_cache import ByteCache, size_of
+from ...usage import UNUSED
+from ..protocols import Finding
+from .byte_cache import ByteCache
 from .engine import CALLED_OFF
 
-_MOST_BYTES = 16 << 20  # about 15,000 findings on short answers
-_AROUND = 200  # bytes of a finding besides its texts and its evidence
+_MOST_BYTES = 4 << 20  # about 7,000 findings on short answers
+_AROUND = 300  # bytes in the cache besides those of a finding
+_NAME = 16  # bytes of the name of a place
 Place = tuple[Conditions, str]  # and the key, or the identity of another program of the key
 
 
@@ -39,6 +44,8 @@ class _Known:
 class KnownFindings:
     """Findings by place. Any thread may use it.
 
+    A finding is kept pickled: it takes a third of the memory, in one piece.
+
     Args:
         most_bytes: how much memory all findings may take.
     """
@@ -46,7 +53,7 @@ class KnownFindings:
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._lock = threading.Lock()
         self._most_bytes = most_bytes
-        self._found: ByteCache[Place, _Known] = ByteCache(most_bytes)
+        self._found: ByteCache[bytes, bytes] = ByteCache(most_bytes)
         self._running: dict[Place, Future[_Known]] = {}
 
     @property
@@ -59,21 +66,40 @@ class KnownFindings:
         with self._lock:
             self._found = ByteCache(self._most_bytes)
 
+    def rest(self) -> None:
+        """Move all findings together.
+
+        Each one lies where there was room under load, and would keep all memory around it. So they
+        are joined, freed, and cut again.
+        """
+        with self._lock:
+            names = b"".join(self._found.keys())
+            content = b"".join(self._found.values())
+            lengths = array("Q", map(len, self._found.values()))
+            self._found = ByteCache(self._most_bytes)
+            start = 0
+            for number, length in enumerate(lengths):
+                name = names[number * _NAME : (number + 1) * _NAME]
+                self._found.put(name, content[start : start + length], _AROUND + length)
+                start += length
+
     def once(self, place: Place, identity: str, ask: Callable[[], Finding]) -> Finding:
         """The known finding if it holds for this identity, otherwise what `ask` finds.
 
         Callers with an equal place wait for the first one.
         """
         mine: Future[_Known] = Future()
+        name = _name(place)
         with self._lock:
-            known = self._found.get(place)
-            running = mine if known is not None else self._running.setdefault(place, mine)
+            kept = self._found.get(name)
+            running = mine if kept is not None else self._running.setdefault(place, mine)
+        known: _Known | None = None if kept is None else pickle.loads(kept)
         if running is not mine:
             known = running.result()
         if known is None:
             return self._ask(place, identity, ask, mine)
         if known.holds_for(identity):
-            return replace(known.finding, usage=Usage(), shared=True)
+            return replace(known.finding, usage=UNUSED, shared=True)
         if known.finding.verdict is Verdict.PASSED:  # another program of the same key
             return self.once((place[0], identity), identity, ask)
         return ask()
@@ -87,14 +113,24 @@ class KnownFindings:
             return finding
         finally:
             known = _Known(finding, identity)
+            kept = b"" if finding.verdict is Verdict.BROKEN else _pickled(known)
             with self._lock:
                 del self._running[place]
-                if finding.verdict is not Verdict.BROKEN:
-                    self._found.put(place, known, _size(place, known))
+                if kept:
+                    self._found.put(_name(place), kept, _AROUND + len(kept))
             mine.set_result(known)
 
 
-def _size(place: Place, known: _Known) -> int:
-    finding = known.finding
-    texts = [place[0].check, place[1], known.identity, finding.reason]
-    return _AROUND + size_of(texts) + size_of(finding.evidence)
+def _pickled(known: _Known) -> bytes:
+    """What is kept; nothing if the evidence of a user's own check cannot be pickled."""
+    try:
+        return pickle.dumps(known)
+    except Exception:  # whatever its classes raise
+        return b""
+
+
+def _name(place: Place) -> bytes:
+    """The name of a place in the cache: a key may be as long as a program."""
+    conditions, key = place
+    text = f"{conditions.check} {conditions.judge} {conditions.isolation} {key}"
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_NAME).digest()

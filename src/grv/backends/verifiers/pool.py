@@ -183,7 +183,8 @@ class CheckVerifier:
             known = self._suites.get(check.digest) or suites
             for suite, same in zip(suites, known, strict=True):
                 suite.share(same)
-            self._suites.put(check.digest, known, _SUITE_BYTES * (1 + len(known)))
+            if known:
+                self._suites.put(check.digest, known, _SUITE_BYTES * (1 + len(known)))
             self._prepared.put(problem.id, (problem, check), _size(problem))
         return check
 
@@ -416,6 +417,12 @@ class CheckVerifier:
     def forget(self) -> None:
         """Forget the findings of this process, so that a candidate is verified again."""
         self._known.forget()
+
+    def rest(self) -> None:
+        """Take less memory while nothing is verified: checks are parsed again when needed."""
+        with self._lock:
+            self._prepared = ByteCache(_PARSED_BYTES, _PARSED)
+        self._known.rest()
 
     def folders(self) -> list[Path]:
         """The directories that the workers use now."""

@@ -74,13 +74,13 @@ class CompletionRequest:
         return self.config.search_id(self.problem)
 
     @cached_property
-    def key(self) -> str:
+    def key(self) -> tuple[str, str, str]:
         """What requests have in common that share a running search: also policy and budget.
 
         Two profiles may differ only in how strictly they verify.
         """
         conditions = str(self.config.conditions(self.problem))
-        return json.dumps([self.search, self.config.settings_text, conditions])
+        return self.search, self.config.settings_text, conditions
 
 
 def parse_request(
