@@ -60,7 +60,7 @@ def check(found: Interrupted) -> None:
     shown = search_data(summary, entries)
     assert len(shown["candidates"]) == made
     assert shown["lost"] == dict(lost)
-    page = page_data(Listed(summary, False, 0), [*ledger.intact(found.search)], "")
+    page = page_data(Listed(summary, "", 0), [*ledger.intact(found.search)], "")
     assert (page["generated"], page["verified"]) == (made, verified)
     assert len(page["candidates"]) == made
     assert page["lost"] == dict(lost)
