@@ -130,6 +130,37 @@ def test_what_a_command_starts_ends_with_it(verifier: CheckVerifier) -> None:
     assert f"sleep {mark}" not in listed.stdout
 
 
+FORKS = """
+import os, signal
+started = 0
+try:
+    while os.fork():
+        started += 1
+    os.closerange(0, 64)
+    signal.pause()
+except BlockingIOError:
+    print(started)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    tuple(map(int, os.uname().release.split(".")[:2])) < (6, 14), reason="the kernel cannot"
+)
+def test_the_kernel_bounds_processes_until_the_zygote_looks(verifier: CheckVerifier) -> None:
+    limits = {"threads": 100_000, "memory_mb": 100_000, "seconds": 30}
+    checker = {
+        "language": "python",
+        "program": "import sys\nn = int(open(sys.argv[2]).read())\nsys.exit(not 1000 < n < 2400)",
+    }
+    command = {"source": "forks.py", "run": ["python3", "{}"]}
+    finding = found(
+        verifier, FORKS, tests=[{"input": ""}], checker=checker, limits=limits, **command
+    )
+    assert finding.verdict is Verdict.PASSED, finding
+
+
+@pytest.mark.alone
 def test_a_bomb_of_processes_ends(verifier: CheckVerifier) -> None:
     bomb = "b() { b | b & }; b; sleep 5; echo 7"
     tests = [{"input": "", "output": "7"}]

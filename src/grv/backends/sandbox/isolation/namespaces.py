@@ -6,8 +6,10 @@ is bounded and which the kernel removes with the namespace.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
+import re
 import signal
 from collections.abc import Callable, Mapping
 
@@ -19,6 +21,9 @@ WANTED: Mapping[str, int] = {
     **{"ipc": 0x08000000, "uts": 0x04000000, "mount": 0x00020000},
 }
 _SCRATCH = "size=512m,nr_inodes=4096,mode=700"
+# Processes and threads in all. The kernel gives the first 300 numbers out only once.
+_MOST_PROCESSES = 300 + 2048
+_HAS_NUMBERS = (6, 14)  # the Linux from which a namespace has a highest process number of its own
 _TOOL_SCRATCH = "size=1g,nr_inodes=16384,mode=700"
 
 
@@ -75,3 +80,17 @@ def become_first(afterwards: Callable[[], None]) -> None:
         afterwards()
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
     kernel.die_with_parent(0)  # a parent outside the namespace has the number 0
+    _bound_processes()
+
+
+def _bound_processes() -> None:
+    """Let this process namespace have so many processes only, if the kernel can do that.
+
+    The zygote ends a run with too many as soon as it looks. A bomb could take all process numbers
+    of the machine before that. An older kernel would change the bound of the whole machine.
+    """
+    release = re.match(r"(\d+)\.(\d+)", os.uname().release)
+    if release is None or (int(release[1]), int(release[2])) < _HAS_NUMBERS:
+        return
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/pid_max", "w") as file:
+        file.write(str(_MOST_PROCESSES))
