@@ -11,7 +11,7 @@
     ["k" "g" "j" "w" "A", number, name]   a function, generator, iterator, coroutine or asynchronous
                               generator: it stays with the candidate, which the test asks for values
     ["O", number, name, methods]   an object of the candidate's own class, which stays too
-                              (objects.py)
+                              (objects.py), as does a class ["C", number, name]
     ["&", number, tag, ...]   a list, dictionary or set that occurs again, as ["*", number]
 
 Only data is sent. A class that the test or the prompt defines is used again, if it has the same
@@ -431,7 +431,7 @@ class Decoder(plain.PlainDecoder):
                 return self._repeated[number]
             case "K" | "V" | "I", items:
                 return _made_view(tag, self.many(items, depth))
-            case "k" | "g" | "j" | "w" | "A", [int(number), str(name)]:
+            case "k" | "g" | "j" | "w" | "A" | "C", [int(number), str(name)]:
                 return self._staying(tag, number, name, ())
             case "O", [int(number), name, list(methods)] if _is_name(name):
                 if not objects.SPECIAL.issuperset(map(str, methods)):
