@@ -11,6 +11,7 @@ with. Therefore only a test of a class has stand-ins. In other tests such an obj
 
 from __future__ import annotations
 
+import copy
 import enum
 import functools
 from collections.abc import Callable, Collection
@@ -70,6 +71,8 @@ def requested(request: str, kept: Any, name: str, values: tuple[Any, ...]) -> An
         return setattr(kept, name, *values)
     if request == "del":
         return delattr(kept, name)
+    if request == "copy":
+        return copy.deepcopy(kept) if name == "__deepcopy__" else copy.copy(kept)
     if name not in SPECIAL:
         raise ValueError(name)
     if name in ("__exit__", "__aexit__"):  # a class of the test's does not carry over as such
@@ -102,6 +105,12 @@ class RemoteObject:
     def __delattr__(self, name: str) -> None:
         self._grv_ask((), {}, do="del", name=name, object=self._grv_number)
 
+    def __copy__(self) -> Any:
+        return self._grv_ask((), {}, do="copy", name="__copy__", object=self._grv_number)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self._grv_ask((), {}, do="copy", name="__deepcopy__", object=self._grv_number)
+
 
 def number_of(value: RemoteObject) -> int:
     """The number by which the candidate knows an object."""
@@ -110,8 +119,8 @@ def number_of(value: RemoteObject) -> int:
 
 
 def _method(name: str) -> Callable[..., Any]:
-    def method(self: RemoteObject, /, *args: Any, **kwargs: Any) -> Any:
-        return self._grv_ask(args, kwargs, do="special", name=name, object=self._grv_number)
+    def method(self: RemoteObject, /, *args: Any) -> Any:
+        return self._grv_ask(args, {}, do="special", name=name, object=self._grv_number)
 
     method.__name__ = name
     return method
@@ -125,6 +134,10 @@ def _leaving(name: str) -> Callable[..., Any]:
         return self._grv_ask(given, {}, do="special", name=name, object=self._grv_number)
 
     return leave
+
+
+def _call(self: RemoteObject, /, *args: Any, **kwargs: Any) -> Any:
+    return self._grv_ask(args, kwargs, do="call", object=self._grv_number)
 
 
 def _next(self: RemoteObject) -> Any:
@@ -154,6 +167,6 @@ def stand_in(name: str, methods: tuple[str, ...]) -> type[RemoteObject]:
     """The class of stand-ins for a class of that name with these special methods."""
     members: dict[str, Any] = {method: _method(method) for method in (*_ALWAYS, *methods)}
     own = {"__exit__": _leaving("__exit__"), "__aexit__": _leaving("__aexit__")}
-    own |= {"__next__": _next, "__anext__": _anext}
+    own |= {"__next__": _next, "__anext__": _anext, "__call__": _call}
     members |= {method: own[method] for method in own.keys() & members.keys()}
     return type(name, (RemoteObject,), {"__slots__": (), **members})

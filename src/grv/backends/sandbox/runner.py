@@ -152,7 +152,7 @@ class _Functions(interpreter.Task):
                     case "call":
                         called = function if "object" not in call else self._kept[call["object"]]
                         result = called(*args, **kwargs)
-                    case "get" | "set" | "del" | "special" as request:
+                    case "get" | "set" | "del" | "copy" | "special" as request:
                         kept = function if "object" not in call else self._kept[call["object"]]
                         result = objects.requested(request, kept, call["name"], tuple(args))
                     case request:
