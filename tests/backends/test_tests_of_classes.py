@@ -363,24 +363,6 @@ def test_a_stand_in_has_only_the_methods_that_are_listed() -> None:
         assert name not in objects.SPECIAL
 
 
-def test_a_program_that_sends_objects_unasked_gains_nothing(pair: WorkerPair) -> None:
-    """It writes the node of an object itself: the test of a function makes no stand-in of it."""
-    text = dedent("""
-        import sys
-        for frame in [*sys._current_frames().values()]:
-            while frame is not None:
-                encode = frame.f_globals.get("kinds")
-                if encode is not None:
-                    encode.Encoder.value = lambda self, value, depth=0: ["O", 0, "int", ["__eq__"]]
-                frame = frame.f_back
-        class Yes:
-            __eq__ = lambda self, other: True
-        def f(x): return Yes()
-    """)
-    test = "def check(c):\n    for _ in range(1):\n        assert c(2) == 4"
-    assert judged(pair, "f", test, text).verdict.value == "failed"
-
-
 KEPT = """
 import copy, itertools
 from dataclasses import dataclass
@@ -497,7 +479,8 @@ def test_threads_get_their_own_exceptions(pair: WorkerPair) -> None:
                 raise ValueError(n)
     """)
     test = dedent("""
-        import threading
+        import sys, threading
+        sys.setswitchinterval(1e-6)
         loud = Loud()
         wrong = []
         def work(n):
@@ -580,3 +563,14 @@ def test_a_program_that_writes_its_own_frames_fails(
     for in_place in (False, True):
         found = judged(pair, "Thing", test, text, objects=True, in_place=in_place)
         assert found.verdict.value == "failed", found
+
+
+def test_a_program_that_sends_objects_unasked_gains_nothing(pair: WorkerPair) -> None:
+    """It writes the node of an object itself: the test of a function makes no stand-in of it."""
+    text = SERVER.format(special=sorted(objects.SPECIAL), answer='{"value": thing(n)}')
+    text = text.replace("class Thing", "class f")
+    for line in ("c(2) == 4", "4 in c(2)", "c(2)", "len(c(2)) == 4"):
+        test = f"def check(c):\n    for _ in range(1):\n        assert {line} and c(2) == 4"
+        found = judged(pair, "f", test, text)
+        assert found.verdict.value == "failed"
+        assert found.evidence["not_carried_over"] == ["candidate.Thing"]

@@ -88,24 +88,30 @@ class Candidate:
         if answer is None:
             raise TestFault("the judge closed the pipe")
         self.answers += 1
-        # One per answer: to put an object into a set asks the candidate for its hash meanwhile.
-        decoder = kinds.Decoder(self._namespace, self._stays, self.shared)
-        decoder.missing = self.missing
         try:
             if "stopped" in answer:
-                raise objects.Ended(decoder.value(answer["stopped"]))
+                raise objects.Ended(self._decoded(answer["stopped"]))
             if self._in_place and request.get("do", "call") == "call" and "args" in answer:
-                _change([*args, *kwargs.values()], decoder.value(answer["args"]))
+                _change([*args, *kwargs.values()], self._decoded(answer["args"]))
             if "raised" not in answer:
-                value = decoder.value(answer["value"])
-                self._guard.answered(value)
-                return value
-            exception = _to_raise(decoder.value(answer["exception"]))
+                return self._decoded(answer["value"])
+            exception = _to_raise(self._decoded(answer["exception"]))
         except (plain.PlainError, KeyError, TypeError, ValueError, RecursionError) as exc:
             fault = AnswerFault(f"the answer is not a value: {exc}")
             raise self.at_fault(fault) from None
         self.raised.append(exception)
         raise exception
+
+    def _decoded(self, node: Any) -> Any:
+        """The value of a node of an answer, whose texts the test may not evaluate."""
+        # Its own decoder: to put an object into a set asks the candidate for its hash meanwhile.
+        decoder = kinds.Decoder(self._namespace, self._stays, self.shared)
+        decoder.missing = self.missing
+        value = decoder.value(node)
+        self._guard.answered(value)
+        for text in decoder.texts:
+            self._guard.answered(text)
+        return value
 
     def _question(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         try:
