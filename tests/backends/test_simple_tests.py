@@ -157,7 +157,7 @@ Answers = Callable[[], Any]
 def by_python(test: str, answers: Answers) -> tuple[str, ...]:
     """How Python ends a test whose candidate gives these answers."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    decoder = kinds.Decoder(namespace, lambda tag, number, name: None, {})
+    decoder = kinds.Decoder(namespace, lambda tag, number, name, methods: None, {})
 
     def candidate(*args: Any, **kwargs: Any) -> Any:
         answer = sent(answers())
