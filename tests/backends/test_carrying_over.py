@@ -422,6 +422,41 @@ def test_a_test_that_evaluates_an_answer_is_refused(
     assert "answer" in finding.evidence["message"]
 
 
+END = "\"__import__('sys').exit(0)\""  # a text that ends a test as if it had passed
+
+
+@pytest.mark.parametrize(
+    ("test", "text"),
+    [
+        ("eval(c(1)[0])", f"import collections\ndef f(x): return collections.deque([{END}])"),
+        ("eval(next(iter(c(1))))", f"def f(x): return iter([{END}])"),
+        ("eval([*c(1)][0])", f"def f(x): return {{1: {END}}}.values()"),
+        ("eval(c(1).t)", f"import types\ndef f(x): return types.SimpleNamespace(t={END})"),
+        ("eval(c(1).t)", "import dataclasses\n@dataclasses.dataclass\nclass A: t: str\n"
+         f"def f(x): return A({END})"),
+        ("eval(c(1).value)", f"import enum\nclass A(enum.Enum):\n    T = {END}\ndef f(x): return A.T"),
+        ("c(1)\nexcept ValueError as e: assert eval(str(e))", f"def f(x): raise ValueError({END})"),
+        ("c(1)\nexcept ValueError as e: assert eval(str(e))",
+         f"class A(ValueError):\n    def __str__(self): return {END}\ndef f(x): raise A"),
+        ("def g(): eval((yield from c(1)))\n    list(g())", f"def f(x):\n    yield 1\n    return {END}"),
+    ],
+)  # fmt: skip
+def test_a_text_anywhere_in_an_answer_is_not_evaluated(
+    pair: WorkerPair, test: str, text: str
+) -> None:
+    lines = test if "\n" in test else f"assert {test} == 4"
+    if "except" in lines:
+        lines = f"try: {lines}".replace("\n", "\n    ")
+    finding = judged(pair, "", f"def check(c):\n    {lines}\n    assert False", text)
+    assert (finding.verdict.value, finding.reason) == ("broken", "test at fault")
+
+
+def test_a_text_in_a_changed_argument_is_not_evaluated(pair: WorkerPair) -> None:
+    check = AssertsCheck("f", "v = [1]\nf(v)\nassert eval(v[0]) == 4", in_place=True)
+    finding = check.judge(f"def f(v): v[0] = {END}", pair)
+    assert (finding.verdict.value, finding.reason) == ("broken", "test at fault")
+
+
 @pytest.mark.parametrize("test", EVALUATING_NO_ANSWER)
 def test_a_test_may_evaluate_what_is_no_answer(pair: WorkerPair, test: str) -> None:
     text = "def f(x): return ', return if is self ): def __init__( a x ='.split()"

@@ -11,7 +11,7 @@
     ["k" "g" "j" "w" "A", number, name]   a function, generator, iterator, coroutine or asynchronous
                               generator: it stays with the candidate, which the test asks for values
     ["O", number, name, methods]   an object of the candidate's own class, which stays too
-                              (objects.py)
+                              (objects.py), as does a class ["C", number, name]
     ["&", number, tag, ...]   a list, dictionary or set that occurs again, as ["*", number]
 
 Only data is sent. A class that the test or the prompt defines is used again, if it has the same
@@ -381,6 +381,7 @@ class Decoder(plain.PlainDecoder):
 
     Attributes:
         missing: the types of values that could not be sent.
+        texts: all texts and bytes in the values, wherever they are.
     """
 
     def __init__(
@@ -394,12 +395,15 @@ class Decoder(plain.PlainDecoder):
         self._staying = staying
         self._repeated: dict[int, Any] = {}  # containers that occur again in the same message
         self.missing: list[str] = []
+        self.texts: list[str | bytes | bytearray] = []
 
     def value(self, node: Any, depth: int = 0) -> Any:
         """The value of a node. Raises PlainError for a bad node."""
         if depth == 0:
             self._repeated = {}
         found = super().value(node, depth)
+        if isinstance(found, (str, bytes, bytearray)):
+            self.texts.append(found)
         if isinstance(found, plain.Opaque) and found.name not in self.missing[:10]:
             self.missing.append(found.name)
         return found
@@ -431,7 +435,7 @@ class Decoder(plain.PlainDecoder):
                 return self._repeated[number]
             case "K" | "V" | "I", items:
                 return _made_view(tag, self.many(items, depth))
-            case "k" | "g" | "j" | "w" | "A", [int(number), str(name)]:
+            case "k" | "g" | "j" | "w" | "A" | "C", [int(number), str(name)]:
                 return self._staying(tag, number, name, ())
             case "O", [int(number), name, list(methods)] if _is_name(name):
                 if not objects.SPECIAL.issuperset(map(str, methods)):
@@ -492,6 +496,7 @@ class Decoder(plain.PlainDecoder):
         if kind is None or kind.__module__ == "builtins":
             kind = _exception_class(name, _nearest(bases))  # type: ignore[arg-type]
         found = _made_exception(kind, args)
+        self.texts.append(text)
         if "_sent_text" in kind.__dict__:
             found._sent_text = text  # type: ignore[attr-defined]  # noqa: SLF001
         for attribute, item in attributes.items():

@@ -137,11 +137,13 @@ class _Functions(interpreter.Task):
         except BaseException as exc:
             wire.write(OUTGOING, describe(exc, self._script.path))
             return 1
+        self._kept[objects.ENTRY] = function
         wire.write(OUTGOING, {"loaded": function is not None})
         decoder = kinds.Decoder(self.namespace, self._returned)
         while function is not None and (call := wire.read(INCOMING)) is not None:
             self._is_rich = call.get("rich", False)
-            self._is_own = self._stays_here if call.get("objects") else None
+            self._shared = call.get("objects")
+            self._is_own = None if self._shared is None else self._stays_here
             args = decoder.value(call["args"])
             kwargs = decoder.value(call["kwargs"])
             # The function is called from here, and not deeper: recursion has a limit.
@@ -150,7 +152,7 @@ class _Functions(interpreter.Task):
                     case "call":
                         called = function if "object" not in call else self._kept[call["object"]]
                         result = called(*args, **kwargs)
-                    case "get" | "set" | "special" as request:
+                    case "get" | "set" | "del" | "copy" | "special" as request:
                         kept = function if "object" not in call else self._kept[call["object"]]
                         result = objects.requested(request, kept, call["name"], tuple(args))
                     case request:
@@ -162,7 +164,7 @@ class _Functions(interpreter.Task):
                 answer = {"refused": str(exc)}
             except BaseException as exc:
                 answer = self._described(exc)
-            if call["in_place"] and "object" not in call:
+            if call["in_place"] and call.get("do", "call") == "call":
                 try:
                     answer["args"] = self._encoded([*args, *kwargs.values()])
                 except plain.PlainError as exc:
@@ -178,7 +180,7 @@ class _Functions(interpreter.Task):
         return kinds.Encoder(self._room, self._stay, self._is_own).value(value)
 
     def _stays_here(self, kind: type) -> bool:
-        return objects.is_own(kind, self._entry_point)
+        return objects.is_own(kind, self._entry_point, self._shared)
 
     def _described(self, exc: BaseException) -> dict[str, Any]:
         answer = describe(exc, self._script.path)
@@ -192,6 +194,10 @@ class _Functions(interpreter.Task):
 
     def _stay(self, tag: str, value: Any) -> list[Any]:
         """Keep an object for later requests; its node."""
+        if self._is_own is not None and isinstance(value, type):
+            if value is self._kept[objects.ENTRY]:
+                return ["C", objects.ENTRY, value.__name__]
+            tag = "C"
         same: Any = id(value)
         if isinstance(value, types.MethodType):  # a new object whenever it is looked up
             same = (id(value.__self__), id(value.__func__))

@@ -49,6 +49,8 @@ class Candidate:
         shared: the global names that the prompt defines, for the candidate as well.
         answers: the number of answers.
         raised: the exceptions among them.
+        missing: the types of answers that could not be sent.
+        fault: the last fault of the test or of an answer.
     """
 
     def __init__(
@@ -62,18 +64,20 @@ class Candidate:
         self._name = name
         self._in_place = in_place
         self._has_objects = has_objects
-        self._objects: dict[int, objects.RemoteObject] = {}
+        self._objects: dict[int, objects.RemoteObject | RemoteClass] = {}
+        self._namespace = namespace
         self.shared: dict[str, Any] = {}
-        self._decoder = kinds.Decoder(namespace, self._stays, self.shared)
         self._guard = guard
         self._lock = threading.Lock()
         self.answers = 0
         self.raised: list[BaseException] = []
+        self.missing: list[str] = []
+        self.fault: BaseException | None = None
 
-    @property
-    def missing(self) -> list[str]:
-        """The types of answers that could not be sent."""
-        return self._decoder.missing
+    def at_fault(self, fault: BaseException) -> BaseException:
+        """Note a fault, which decides the verdict also if something has caught it."""
+        self.fault = fault
+        return fault
 
     def ask(self, args: tuple[Any, ...], kwargs: dict[str, Any], **request: Any) -> Any:
         """Return or raise what the candidate does. Raises `Ended` at an iterator's end."""
@@ -86,19 +90,28 @@ class Candidate:
         self.answers += 1
         try:
             if "stopped" in answer:
-                raise objects.Ended(self._decoder.value(answer["stopped"]))
-            if self._in_place and "do" not in request and "args" in answer:
-                _change([*args, *kwargs.values()], self._decoder.value(answer["args"]))
-            if "raised" in answer:
-                exception = self._decoder.value(answer["exception"])
-                self.raised.append(_to_raise(exception))
-            else:
-                value = self._decoder.value(answer["value"])
-                self._guard.answered(value)
-                return value
+                raise objects.Ended(self._decoded(answer["stopped"]))
+            if self._in_place and request.get("do", "call") == "call" and "args" in answer:
+                _change([*args, *kwargs.values()], self._decoded(answer["args"]))
+            if "raised" not in answer:
+                return self._decoded(answer["value"])
+            exception = _to_raise(self._decoded(answer["exception"]))
         except (plain.PlainError, KeyError, TypeError, ValueError, RecursionError) as exc:
-            raise AnswerFault(f"the answer is not a value: {exc}") from None
-        raise self.raised[-1]
+            fault = AnswerFault(f"the answer is not a value: {exc}")
+            raise self.at_fault(fault) from None
+        self.raised.append(exception)
+        raise exception
+
+    def _decoded(self, node: Any) -> Any:
+        """The value of a node of an answer, whose texts the test may not evaluate."""
+        # Its own decoder: to put an object into a set asks the candidate for its hash meanwhile.
+        decoder = kinds.Decoder(self._namespace, self._stays, self.shared)
+        decoder.missing = self.missing
+        value = decoder.value(node)
+        self._guard.answered(value)
+        for text in decoder.texts:
+            self._guard.answered(text)
+        return value
 
     def _question(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         try:
@@ -106,14 +119,19 @@ class Candidate:
         except plain.PlainError as exc:
             # After an answer, the test may have made the argument from it.
             fault = AnswerFault if self.answers else TestFault
-            raise fault(f"an argument of {self._name} is {exc}") from None
+            raise self.at_fault(fault(f"an argument of {self._name} is {exc}")) from None
         text = wire.text(question)
         if _OPAQUE in text:
-            raise AnswerFault(f"an argument of {self._name} is a value that could not be sent")
+            what = "a value that could not be sent"
+            raise self.at_fault(AnswerFault(f"an argument of {self._name} is {what}"))
         if b'["o",' in text:
-            raise TestFault(f"an argument of {self._name} is not plain data")
-        kept = {"objects": True} if self._has_objects else {}
+            raise self.at_fault(TestFault(f"an argument of {self._name} is not plain data"))
+        kept = {"objects": self._classes()} if self._has_objects else {}
         return question | {"in_place": self._in_place, "rich": True} | kept
+
+    def _classes(self) -> list[str]:
+        """The names of the classes that the test knows."""
+        return [name for name, value in list(self._namespace.items()) if isinstance(value, type)]
 
     def _stays(self, tag: str, number: int, name: str, methods: tuple[str, ...]) -> Any:
         """What stands for an object that stays with the candidate."""
@@ -133,48 +151,74 @@ class Candidate:
                     kind = objects.stand_in(name, methods)
                     self._objects[number] = kind(self.ask, number)
                 return self._objects[number]
+            case "C" if self._has_objects:
+                return self.stand_in_of_class(number, name)
         return RemoteFunction(self, number, name)
+
+    def stand_in_of_class(self, number: int, name: str) -> Any:
+        """What stands for a class of the candidate's, always the same."""
+        if number not in self._objects:
+            self._objects[number] = RemoteClass(self, number, name)
+        return self._objects[number]
 
 
 class RemoteFunction:
     """Stands for a function of the candidate's; without a number, for its entry point."""
 
+    __name__: str
+
     def __init__(self, candidate: Candidate, number: int | None, name: str) -> None:
-        self.__name__ = self.__qualname__ = name
-        self._candidate = candidate
-        self._number = number
+        vars(self)["__name__"] = vars(self)["__qualname__"] = name
+        vars(self)["_grv_candidate"] = candidate
+        vars(self)["_grv_number"] = number
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Return or raise what the function does."""
-        if self._number is None:
-            return self._candidate.ask(args, kwargs)
-        return self._candidate.ask(args, kwargs, do="call", object=self._number)
+        number = number_of(self)
+        request = {} if number is None else {"do": "call", "object": number}
+        return vars(self)["_grv_candidate"].ask(args, kwargs, **request)
 
     def __eq__(self, other: object) -> bool:
         """Whether it is the same function."""
-        return isinstance(other, RemoteFunction) and self._number == other._number
+        return isinstance(other, RemoteFunction) and number_of(self) == number_of(other)
 
     def __hash__(self) -> int:
-        return hash(self._number)
+        return hash(number_of(self))
 
-    @property
-    def number(self) -> int | None:
-        """The number by which the candidate knows it."""
-        return self._number
+
+def number_of(function: RemoteFunction) -> int | None:
+    """The number by which the candidate knows a function."""
+    number: int | None = vars(function)["_grv_number"]
+    return number
 
 
 class RemoteClass(RemoteFunction):
-    """Stands for the class that is tested: its attributes and methods, and `isinstance`."""
+    """Stands for a class of the candidate's: its attributes and methods, and `isinstance`."""
+
+    def _grv_ask(self, request: str, name: str, *values: Any) -> Any:
+        candidate: Candidate = vars(self)["_grv_candidate"]
+        return candidate.ask(values, {}, do=request, name=name, object=number_of(self))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._candidate.ask((), {}, do="get", name=name)
+        return self._grv_ask("get", name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._grv_ask("set", name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._grv_ask("del", name)
 
     def __instancecheck__(self, value: Any) -> bool:
-        if not isinstance(value, objects.RemoteObject):
+        if not isinstance(value, (objects.RemoteObject, BaseException)):
             return False
-        return bool(self._candidate.ask((value,), {}, do="special", name="__instancecheck__"))
+        return bool(self._grv_ask("special", "__instancecheck__", value))
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A class cannot be derived: its code is the candidate's."""
+        fault = TestFault(f"it derives a class from {self.__name__}, which stays elsewhere")
+        raise vars(self)["_grv_candidate"].at_fault(fault)
 
 
 class RemoteIterator:
@@ -197,6 +241,10 @@ class RemoteIterator:
         if self._items is not None:
             return next(self._items)
         return _next(self._candidate, self._number)
+
+    def node(self) -> list[Any] | None:
+        """The node for the candidate, which knows the iterator; None if it has given all items."""
+        return ["j", self._number, ""] if self._items is None else None
 
     def __length_hint__(self) -> int:
         """The number of items. Only who wants all of them, such as `list`, asks for it.
@@ -267,9 +315,9 @@ def _given_back(tag: str, value: Any) -> list[Any] | None:
     """The node of a function or an object that the candidate has returned before."""
     if isinstance(value, objects.RemoteObject):
         return ["O", objects.number_of(value), "object", []]
-    if isinstance(value, RemoteFunction) and value.number is not None:
-        return ["k", value.number, value.__name__]
-    return None
+    if isinstance(value, RemoteFunction) and number_of(value) is not None:
+        return ["k", number_of(value), value.__name__]
+    return value.node() if isinstance(value, RemoteIterator) else None
 
 
 def _to_raise(exception: Any) -> BaseException:
@@ -283,7 +331,7 @@ def _to_raise(exception: Any) -> BaseException:
 
 def _change(args: list[Any], after: list[Any]) -> None:
     for old, new in zip(args, after, strict=True):
-        if type(old) is not type(new):
+        if type(old) is not type(new) or isinstance(old, objects.RemoteObject):
             continue
         if isinstance(old, (list, bytearray)) or type(old).__module__ == "array":
             old[:] = new
@@ -330,8 +378,10 @@ class _Test(interpreter.Task):
         self._candidate = Candidate(
             entry_point, order["in_place"], has_objects, self.namespace, self._guard
         )
-        proxy = RemoteClass if has_objects else RemoteFunction
-        self._proxy = proxy(self._candidate, None, entry_point)
+        if has_objects:
+            self._proxy = self._candidate.stand_in_of_class(objects.ENTRY, entry_point)
+        else:
+            self._proxy = RemoteFunction(self._candidate, None, entry_point)
         if order.get("guarded", True):  # not in a rehearsal, which would change the zygote
             self._guard.install()
         error: BaseException | None = None
@@ -371,7 +421,7 @@ class _Test(interpreter.Task):
         """The verdict and its reason, if the test ended with an error or without one."""
         candidate = self._candidate
         missing = {"not_carried_over": candidate.missing[:10]} if candidate.missing else {}
-        error = self._guard.refused or error
+        error = self._guard.refused or candidate.fault or error
         if isinstance(error, SystemExit) and interpreter.exit_code(error) == 0:
             error = None
         match error:
