@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SLOW_TO_LOAD = {"pydantic", "scipy", "pyarrow", "pandas", "numpy.ma"}
 _RUN = """
 import sys
@@ -22,7 +24,6 @@ LOG = "problem,candidate,score,passed\n" + "".join(
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["compare", "--help"], ["compare", "log.csv"]], ids=" ".join
 )
