@@ -25,7 +25,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 HOWTO = ROOT / "docs" / "howto"
 BLOCK = re.compile(r"^(`{3,})(\w+)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
-COPIED = "src tests docs examples pyproject.toml README.md CONTRIBUTING.md CHANGELOG.md".split()
+COPIED = [
+    "src",
+    "tests",
+    "docs",
+    "examples",
+    "pyproject.toml",
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+]
 IGNORED = shutil.ignore_patterns("__pycache__", ".*_cache", "*.png", "figures", "golden", "assets")
 # For each page: tests that list what there is. No page says to change them.
 PAGES = {
