@@ -86,7 +86,7 @@ test: install browser postgres provers languages
 
 # Few examples of each property, few cases of each test, and nothing that takes more than 0.1 seconds.
 quick: install
-	GRV_EXAMPLES=3 GRV_CASES=4 $(BIN)/python -m pytest -q -n auto \
+	GRV_EXAMPLES=3 GRV_CASES=3 $(BIN)/python -m pytest -q -n 3 \
 	  -m "not slow and not browser and not gpu and not soak and not alone"
 
 # The large counts: spoilt inputs over all commands, edits of ledgers, kills; and more examples.

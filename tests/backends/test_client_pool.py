@@ -84,6 +84,7 @@ async def test_idle_connections_are_closed_without_a_further_request(
         assert connected(server) == 0
 
 
+@pytest.mark.slow
 async def test_a_request_that_takes_long_keeps_its_connection() -> None:
     with FaultyServer(seconds=1.5) as server:
         ask, made = endpoint(server)
@@ -92,6 +93,7 @@ async def test_a_request_that_takes_long_keeps_its_connection() -> None:
         await made.aclose()
 
 
+@pytest.mark.slow
 async def test_a_connection_in_use_is_kept_and_the_others_are_closed() -> None:
     with FaultyServer(seconds=0.1) as server:
         ask, made = endpoint(server)

@@ -75,6 +75,7 @@ def read_all(connection: socket.socket) -> bytes:
 
 
 @pytest.mark.parametrize("first", [b"", HALF, CHUNKED, CHUNKED + TINY], ids=len)
+@pytest.mark.slow
 def test_hundreds_of_slow_sockets_do_not_keep_an_honest_client_waiting(
     tmp_path: Path, first: bytes
 ) -> None:
@@ -116,6 +117,7 @@ def test_tiny_chunks_are_refused_early_and_often(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.slow
 def test_chunks_of_an_ordinary_size_are_read(tmp_path: Path) -> None:
     text = "x" * 2_000_000
     body = {"model": "m", "messages": [{"role": "user", "content": text}], "grv": check()}
@@ -147,6 +149,7 @@ def drip(connection: socket.socket, seconds: float) -> float:
 @pytest.mark.parametrize(
     "head", [CHUNKED, CHUNKED.replace(b"POST /v1/chat/completions", b"GET /health")]
 )
+@pytest.mark.slow
 def test_headers_and_body_have_one_deadline(tmp_path: Path, head: bytes) -> None:
     """Also if the response does not depend on the body."""
     with served(tmp_path, "--slow", 2) as server, connected(server) as one:
@@ -172,6 +175,7 @@ def busy(server: Server, address: str, stack: ExitStack) -> socket.socket:
     return one
 
 
+@pytest.mark.slow
 def test_connections_are_bounded_by_address_and_in_all(tmp_path: Path) -> None:
     with Model(every=1) as model, ExitStack() as stack:
         write_job(tmp_path, model)

@@ -158,6 +158,7 @@ def test_a_response_that_fails_is_an_error_of_openai(client: openai.OpenAI) -> N
         )
 
 
+@pytest.mark.slow
 def test_an_error_within_a_stream_of_responses_is_raised(
     client: openai.OpenAI, model: Model
 ) -> None:

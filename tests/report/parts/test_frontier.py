@@ -36,5 +36,6 @@ def test_the_points_are_those_of_compare() -> None:
     assert rows[0].costs == Costs()
 
 
+@pytest.mark.slow
 def test_without_latencies_there_is_a_note() -> None:
     assert "no seconds" in two_logs()["frontier"].notes[0]

@@ -39,6 +39,7 @@ def test_costs_are_those_of_compare() -> None:
             assert row["costs"] == "{generate:g},{verify:g}".format(**said["costs"])
 
 
+@pytest.mark.slow
 def test_tables_side_by_side_have_the_same_numbers() -> None:
     report = two_logs()
     long = {(r["log"], r["costs"], r["policy"]): r for r in report["summary"].records()}

@@ -67,6 +67,7 @@ def test_files_of_the_items_asked_for(report: Report, tmp_path: Path) -> None:
     assert (tmp_path / "table-1.csv").read_text().splitlines()[0] == "policy,cost,solved"
 
 
+@pytest.mark.slow
 def test_the_only_log_is_named_in_data_but_not_in_print(tmp_path: Path) -> None:
     asked = ReportRequest(orders=1, many_orders=1, policies=("adaptive", "verify-all"))
     made = make_report([ReportSource("the log", log=log("coding"))], asked)
