@@ -13,6 +13,8 @@ from grv.ledger.entries import Told
 from grv.ledger.ledger import MemoryLedger
 from grv.runtime.config import config_of
 
+pytestmark = pytest.mark.slow
+
 SLOW = 0.5  # seconds of a call: one round of each kind ends in time, another one does not
 PACE = grv.core.Pace(deadline=1.6)
 
@@ -48,7 +50,6 @@ def options(backend: Slow, generators: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("generators", [0, 1, 2, 4])
-@pytest.mark.slow
 def test_several_generators_end_when_one_does(generators: int) -> None:
     """No call is started that the deadline would cut off, also by a generator without any yet."""
     backend = Slow()
@@ -60,7 +61,6 @@ def test_several_generators_end_when_one_does(generators: int) -> None:
 
 
 @pytest.mark.parametrize("generators", [0, 3])
-@pytest.mark.slow
 def test_a_search_that_is_resumed_has_less_time(generators: int) -> None:
     """Seconds on record count, so that interruptions do not postpone the deadline."""
     backend, ledger, problem = Slow(), MemoryLedger(), Problem("p", "a problem")

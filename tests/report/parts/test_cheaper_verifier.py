@@ -8,8 +8,9 @@ from grv.comparing.compare import compare
 from grv.core.values import Costs
 from support.reports import OTHER, two_logs
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_a_cheaper_verifier_is_another_price_list() -> None:
     report = two_logs()
     saved = compare(["adaptive"], OTHER, Costs(1, 5), orders=4)["adaptive"]

@@ -13,8 +13,9 @@ from grv.report.parts.frontier import WIDTHS
 from grv.report.request import ReportRequest
 from support.reports import FEW, OTHER, two_logs
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_the_points_are_those_of_compare() -> None:
     asked = ReportRequest(
         policies=FEW, orders=2, many_orders=1, latency=Latency(5, 30), wait_price=0.5
@@ -36,6 +37,5 @@ def test_the_points_are_those_of_compare() -> None:
     assert rows[0].costs == Costs()
 
 
-@pytest.mark.slow
 def test_without_latencies_there_is_a_note() -> None:
     assert "no seconds" in two_logs()["frontier"].notes[0]

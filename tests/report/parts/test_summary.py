@@ -23,8 +23,9 @@ from support.reports import (
     with_columns,
 )
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_costs_are_those_of_compare() -> None:
     report = two_logs()
     for name, log in (("first", LOG), ("second", OTHER)):
@@ -39,7 +40,6 @@ def test_costs_are_those_of_compare() -> None:
             assert row["costs"] == "{generate:g},{verify:g}".format(**said["costs"])
 
 
-@pytest.mark.slow
 def test_tables_side_by_side_have_the_same_numbers() -> None:
     report = two_logs()
     long = {(r["log"], r["costs"], r["policy"]): r for r in report["summary"].records()}
@@ -53,7 +53,6 @@ def test_tables_side_by_side_have_the_same_numbers() -> None:
         assert wide[f"solved {log}"] == row["solved"]
 
 
-@pytest.mark.slow
 def test_measured_costs_are_those_of_compare() -> None:
     log = with_columns(Log(OTHER.problems[:4]))
     asked = ReportRequest(costs=(Costs(1, 10), None), policies=FEW, orders=2, many_orders=3)
@@ -71,7 +70,6 @@ def test_measured_costs_are_those_of_compare() -> None:
         ReportRequest(costs=(None, Measured(1, 10)))
 
 
-@pytest.mark.slow
 def test_it_says_which_prices_to_give_if_failures_are_cheaper() -> None:
     def notes(fail: float, right: float) -> str:
         problems = tuple(
@@ -96,7 +94,6 @@ def test_it_says_which_prices_to_give_if_failures_are_cheaper() -> None:
     assert "a verification that passed" not in " ".join(plain["summary"].notes)
 
 
-@pytest.mark.slow
 def test_a_report_shows_a_price_of_failures() -> None:
     costs = Costs(1, 10, failure=2)
     asked = ReportRequest(costs=(costs, Costs(1, 10)), policies=FEW, orders=2, many_orders=2)
@@ -110,7 +107,6 @@ def test_a_report_shows_a_price_of_failures() -> None:
     assert all(float(row["cost"] or 0) < least[str(row["policy"])] for row in cheaper)
 
 
-@pytest.mark.slow
 def test_missing_ratios_are_explained() -> None:
     asked = ReportRequest(policies=("hindsight",), orders=2)
     made = make_report([ReportSource("x", log=OTHER)], asked)
