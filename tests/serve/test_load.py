@@ -26,7 +26,7 @@ IDLE = 4  # seconds: memory is given back when there was no request for 2 s
 # Megabytes. 4 of findings and 2 of parsed checks; pages of SQLite; stacks of threads that wait; and
 # what the first of many connections, threads and streams load or keep for the next.
 KEPT = 14
-KEPT_BY_MANY = 30  # the same for 400 clients at once: what was in use together lies scattered
+KEPT_BY_MANY = 100  # the same for 400 clients at once: what was in use together lies scattered
 
 
 def memory(server: Server) -> float:
