@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from .runtime.solution import Solution
     from .runtime.solve import solve, solve_many, solve_many_now, solve_now
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _LAZY = {
     "Comparison": "comparing.comparison",
