@@ -15,8 +15,8 @@ from .rows import (
     INDEXED,
     Cursor,
     Database,
-    Dialect,
     Row,
+    SqlDialect,
     Unsealed,
     index,
     sealed,
@@ -81,7 +81,7 @@ class KnownIndex:
         self.is_complete = True
 
 
-class Prepared:
+class PreparedGroup:
     """A group with its rows, which are made before the transaction: others wait for its end.
 
     Args:
@@ -113,7 +113,7 @@ class Batch:
     what was added. If it succeeds, `known` is right after the transaction.
     """
 
-    def __init__(self, db: Database, seals: Seals, dialect: Dialect, known: KnownIndex) -> None:
+    def __init__(self, db: Database, seals: Seals, dialect: SqlDialect, known: KnownIndex) -> None:
         self.known = known
         self._db = db
         self._seals = seals
@@ -155,7 +155,7 @@ class Batch:
                 self._ends[id] = link(end)
         self._asked.clear()
 
-    def add(self, prepared: Prepared) -> Exception | None:
+    def add(self, prepared: PreparedGroup) -> Exception | None:
         """Add a group, unless its unit or a cap forbids it.
 
         Returns:

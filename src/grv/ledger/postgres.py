@@ -36,7 +36,7 @@ from .postgres_tables import (
     other_right,
     statement_for,
 )
-from .rows import Cursor, Database, Dialect
+from .rows import Cursor, Database, SqlDialect
 from .seals import Seals, key_from_environment
 from .tables import TableLedger, first_line
 
@@ -321,7 +321,7 @@ class PostgresLedger(TableLedger):
             return int(db.execute("SELECT count FROM ledger").fetchone()[0])
 
 
-class _PostgresDialect(Dialect):
+class _PostgresDialect(SqlDialect):
     """Values get into a statement as columns, in binary form: so there are few statements."""
 
     def stored(self, text: str) -> str | bytes:

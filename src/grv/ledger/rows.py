@@ -63,7 +63,7 @@ class Database(Protocol):
         """Execute one statement for each row."""
 
 
-class Dialect:
+class SqlDialect:
     """How many values get into one statement. This is how SQLite does it."""
 
     def stored(self, text: str) -> str | bytes:
@@ -284,7 +284,7 @@ INDEXED = (Started, Ended, Failed)  # the entries that the index of searches has
 _STARTED = ("id", "problem", "started", "account")
 
 
-def index(db: Database, new: Sequence[tuple[str, float, Entry]], dialect: Dialect) -> None:
+def index(db: Database, new: Sequence[tuple[str, float, Entry]], dialect: SqlDialect) -> None:
     """Update the index of searches for new entries, each with its search and time."""
     started = [
         (search, dialect.stored(entry.problem), moment, entry.account)

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from ..core.errors import LedgerError
 from ..files import is_number, typed
-from .batch import Batch, KnownIndex, Prepared, amount
+from .batch import Batch, KnownIndex, PreparedGroup, amount
 from .entries import Charged, Data, Entry, Started, charge_of, from_text
 from .feed import Feed
 from .ledger import NO_CAPS, ROUNDING, Append, Caps, Listener, SearchStanding
@@ -29,8 +29,8 @@ from .rows import (
     TOO_LARGE,
     Cursor,
     Database,
-    Dialect,
     SearchSummary,
+    SqlDialect,
     read_rows,
     read_search,
     restored,
@@ -135,7 +135,7 @@ class TableLedger(ABC):
         self._followed: Counter[str] = Counter()  # schedules that runs of this process follow
 
     _db: Database
-    _dialect = Dialect()
+    _dialect = SqlDialect()
     _failures: tuple[type[Exception], ...]  # what the database raises
     _taken: tuple[type[Exception], ...] = ()  # those that say that a number is taken
 
@@ -208,7 +208,7 @@ class TableLedger(ABC):
 
     def append_all(self, groups: Sequence[Append]) -> Sequence[Exception | None]:
         """Append several groups in one transaction; for each, None or why it was not appended."""
-        prepared = [Prepared(group) for group in groups]
+        prepared = [PreparedGroup(group) for group in groups]
         return self._append(lambda db: prepared)
 
     def append_after(
@@ -219,9 +219,9 @@ class TableLedger(ABC):
         If `decide` raises, nothing is appended.
         """
 
-        def decided(db: Database) -> Sequence[Prepared]:
+        def decided(db: Database) -> Sequence[PreparedGroup]:
             recorded = [entry for entry, _ in read_search(db, search, self.seals)]
-            return [Prepared(Append(search, decide(recorded)))]
+            return [PreparedGroup(Append(search, decide(recorded)))]
 
         with self._lock:
             self._known.searches.pop(search, None)  # others may have added to it
@@ -230,7 +230,7 @@ class TableLedger(ABC):
             raise error
 
     def _append(
-        self, groups_of: Callable[[Database], Sequence[Prepared]]
+        self, groups_of: Callable[[Database], Sequence[PreparedGroup]]
     ) -> Sequence[Exception | None]:
         """Append the groups that `groups_of` returns inside the transaction."""
         with self._using() as db:
@@ -253,8 +253,8 @@ class TableLedger(ABC):
         return errors
 
     def _write(
-        self, db: Database, groups_of: Callable[[Database], Sequence[Prepared]]
-    ) -> tuple[Batch, Sequence[Prepared], Sequence[Exception | None]]:
+        self, db: Database, groups_of: Callable[[Database], Sequence[PreparedGroup]]
+    ) -> tuple[Batch, Sequence[PreparedGroup], Sequence[Exception | None]]:
         """One transaction. All its questions are asked before the first answer is read."""
         with self._transaction(db):
             last = self._ask_last(db)
@@ -387,7 +387,7 @@ class TableLedger(ABC):
             batch = Batch(db, self.seals, self._dialect, KnownIndex())
             batch.ask([search])
             batch.read()
-            if (error := batch.add(Prepared(Append(search, group), times))) is not None:
+            if (error := batch.add(PreparedGroup(Append(search, group), times))) is not None:
                 raise error
             batch.finish()
 

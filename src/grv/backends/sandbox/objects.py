@@ -143,18 +143,18 @@ def _call(self: RemoteObject, /, *args: Any, **kwargs: Any) -> Any:
 def _next(self: RemoteObject) -> Any:
     try:
         return self._grv_ask((), {}, do="next", object=self._grv_number)
-    except Ended:
+    except IteratorEnded:
         raise StopIteration from None
 
 
 async def _anext(self: RemoteObject) -> Any:
     try:
         return self._grv_ask((), {}, do="anext", object=self._grv_number)
-    except Ended:
+    except IteratorEnded:
         raise StopAsyncIteration from None
 
 
-class Ended(Exception):
+class IteratorEnded(Exception):
     """An iterator of the candidate's has ended; a generator returned a value."""
 
     def __init__(self, value: Any) -> None:

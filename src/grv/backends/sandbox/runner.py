@@ -158,7 +158,7 @@ class _Functions(interpreter.Task):
                     case request:
                         result = self._continued(request, self._kept[call["object"]], *args)
                 answer = {"value": self._encoded(result)}
-            except objects.Ended as stop:
+            except objects.IteratorEnded as stop:
                 answer = {"stopped": self._encoded(stop.value)}
             except plain.PlainError as exc:
                 answer = {"refused": str(exc)}
@@ -220,12 +220,12 @@ class _Functions(interpreter.Task):
                 try:
                     return kept.send(*values) if values else next(kept)
                 except StopIteration as stop:
-                    raise objects.Ended(stop.value) from None
+                    raise objects.IteratorEnded(stop.value) from None
             case "throw":
                 try:
                     return kept.throw(*values)
                 except StopIteration as stop:
-                    raise objects.Ended(stop.value) from None
+                    raise objects.IteratorEnded(stop.value) from None
             case "all":
                 return list(kept)
             case "await":
@@ -234,7 +234,7 @@ class _Functions(interpreter.Task):
                 try:
                     return self._awaited(kept.__anext__())
                 except StopAsyncIteration:
-                    raise objects.Ended(None) from None
+                    raise objects.IteratorEnded(None) from None
         raise ValueError(request)
 
     def _awaited(self, awaitable: Any) -> Any:

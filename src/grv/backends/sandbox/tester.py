@@ -80,7 +80,7 @@ class Candidate:
         return fault
 
     def ask(self, args: tuple[Any, ...], kwargs: dict[str, Any], **request: Any) -> Any:
-        """Return or raise what the candidate does. Raises `Ended` at an iterator's end."""
+        """Return or raise what the candidate does. Raises `IteratorEnded` at an iterator's end."""
         question = self._question(args, kwargs) | request
         with self._lock:  # a test may have threads
             wire.write(OUTGOING, {"call": question})
@@ -90,7 +90,7 @@ class Candidate:
         self.answers += 1
         try:
             if "stopped" in answer:
-                raise objects.Ended(self._decoded(answer["stopped"]))
+                raise objects.IteratorEnded(self._decoded(answer["stopped"]))
             if self._in_place and request.get("do", "call") == "call" and "args" in answer:
                 _change([*args, *kwargs.values()], self._decoded(answer["args"]))
             if "raised" not in answer:
@@ -267,7 +267,7 @@ class RemoteIterator:
 def _next(candidate: Candidate, number: int) -> Any:
     try:
         return candidate.ask((), {}, do="next", object=number)
-    except objects.Ended:
+    except objects.IteratorEnded:
         raise StopIteration from None
 
 
@@ -277,7 +277,7 @@ def _generator(candidate: Candidate, number: int) -> Any:
     while True:
         try:
             item = candidate.ask(sent, {}, do=request, object=number)
-        except objects.Ended as stop:
+        except objects.IteratorEnded as stop:
             return stop.value
         request = "next"
         sent = ()
@@ -298,7 +298,7 @@ async def _asynchronous(candidate: Candidate, number: int) -> AsyncIterator[Any]
     while True:
         try:
             item = candidate.ask((), {}, do="anext", object=number)
-        except objects.Ended:
+        except objects.IteratorEnded:
             return
         yield item
 

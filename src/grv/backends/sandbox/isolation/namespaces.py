@@ -84,7 +84,7 @@ def become_first(afterwards: Callable[[], None]) -> None:
 
 
 def _bound_processes() -> None:
-    """Let this process namespace have so many processes only, if the kernel can do that.
+    """Bound the number of processes in this process namespace, if the kernel can do that.
 
     The zygote ends a run with too many as soon as it looks. A bomb could take all process numbers
     of the machine before that. An older kernel would change the bound of the whole machine.
